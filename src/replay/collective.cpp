@@ -17,6 +17,7 @@ Way normal_way(const Arguments& call, Rules rules) {
 }
 
 Way planned_way(const Arguments& call, const Planned& planned, Rank me, Rules rules) {
+    if (planned.told.empty()) return call.kind == Kind::barrier ? Way::pass : Way::twin;  // a rule is away
     if (planned.was_told(me) && !rules.have(Rule::debts)) return Way::pass;
     switch (call.kind) {
         case Kind::barrier:

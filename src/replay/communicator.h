@@ -12,8 +12,8 @@ namespace fermata::replay {
 struct LoggedCall {
     Instance instance;
     Arguments arguments;
-    Bytes input;   // what this rank contributes
-    Bytes result;  // of Allreduce and Allgather only: the same everywhere
+    Bytes input;          // what this rank contributes
+    Bytes result;         // of Allreduce and Allgather only: the same everywhere
     bool in_use = false;  // a debt that is not paid yet
 };
 
@@ -24,8 +24,8 @@ struct Communicator {
     Vec<Rank> members;
     Instance entered{};  // calls numbered
     ToldSet told;
-    ToldSet stable;      // of a rank with a copy: those that a stable record names
-    ToldSet everywhere;  // told all members, by stable records
+    ToldSet stable;       // of a rank with a copy: those that a stable record names
+    ToldSet everywhere;   // told all members, by stable records
     Instance freed_as{};  // the free, once told
     Vec<LoggedCall> log;
     Vec<Planned> plan;  // of this epoch

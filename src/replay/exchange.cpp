@@ -23,8 +23,9 @@ const CommCounts* Exchange::at(Rank rank, Uid uid) const {
 bool Exchange::made_at(Rank rank, const CommCounts& comm) const {
     if (at(rank, comm.uid)) return true;
     if (const CommCounts* parent = at(rank, comm.parent)) return parent->told.has(comm.made_as);
-    // It has not the parent either. That is forgotten where all members' frees of it are stable, and they made
-    // what they made on it before; or it was not told that creation either, and anybody who was knows it.
+    // It has not the parent either. That is forgotten where all members' frees of it are stable, and they
+    // made what they made on it before; or it was not told that creation either, and anybody who was knows
+    // it.
     for (const Said& said : said_)
         if (const CommCounts* parent = at(said.rank, comm.parent)) return made_at(rank, *parent);
     return true;
@@ -77,8 +78,8 @@ Orders Exchange::orders_for(Rank rank) const {
             auto is_it = [&](const CommOrders& known) { return known.uid == comm.uid; };
             bool known = std::any_of(result.comms.begin(), result.comms.end(), is_it);
             bool member = std::find(comm.members.begin(), comm.members.end(), rank) != comm.members.end();
-            if (!rules_.have(Rule::orphans) &&
-                std::any_of(comm.members.begin(), comm.members.end(), [&](Rank m) { return !at(m, comm.uid); }))
+            if (!rules_.have(Rule::orphans) && std::any_of(comm.members.begin(), comm.members.end(),
+                                                           [&](Rank m) { return !at(m, comm.uid); }))
                 continue;
             if (!known && member && !forgotten_by_one(comm)) result.comms.push_back(orders(comm));
         }

@@ -15,7 +15,7 @@ struct Consumed {
 // A communicator that a rank has and has not forgotten.
 struct CommCounts {
     Uid uid;
-    Uid parent;     // where it was made, by the creation `made_as`; of MPI_COMM_WORLD none
+    Uid parent;  // where it was made, by the creation `made_as`; of MPI_COMM_WORLD none
     Instance made_as;
     Vec<Rank> members;
     ToldSet told;

@@ -22,7 +22,8 @@ bool Machine::take(const Record& record) {
             buffers_.deliver(buffers_.self, *request, message->bytes);
         } else if (const auto* call = std::get_if<CollectiveItem>(&item)) {
             Request* request = requests_.find(call->request);
-            always(request && request->collective(), "a record names a collective that this copy has not begun");
+            always(request && request->collective(),
+                   "a record names a collective that this copy has not begun");
             request->collective()->made = call->made;
             request->stage = Stage::complete;
             buffers_.deliver(buffers_.self, *request, call->result);

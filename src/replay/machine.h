@@ -7,7 +7,6 @@
 #pragma once
 
 #include <span>
-#include <string>
 
 #include "replay/channels.h"
 #include "replay/communicator.h"
@@ -159,7 +158,6 @@ class Machine {
     const Logged* logged(const Channel& channel, MessageNo number);
     const LoggedCall* logged(Uid comm, Instance instance);
     bool logs_empty() const;
-    std::string logs_text() const;
 
     // ---- drain
 
@@ -191,7 +189,8 @@ class Machine {
     void add_comm(const Made& made, Uid parent, Instance made_as);
     Incoming& incoming(Uid comm, const Envelope& from);
     // telling.cpp
-    std::optional<RequestNo> closure(Uid comm, const Envelope& of, RequestNo before, Vec<RequestNo>* all) const;
+    std::optional<RequestNo> closure(Uid comm, const Envelope& of, RequestNo before,
+                                     Vec<RequestNo>* all) const;
     void name(Request& receive, Record* record);
     void name_drained(Record* record);
     void count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const;
@@ -207,6 +206,11 @@ class Machine {
     Vec<Action> resume();
     void resume_sends(Vec<Action>* actions);
     void resume_receives(Vec<Action>* actions);
+    struct Numbered {
+        Instance instance;
+        Action action;
+    };
+    Vec<Numbered> debts(Communicator& comm);
     void resume_collectives(Communicator& comm, Vec<Action>* actions);
     std::optional<Take> way_now(const Communicator& on, const Request& request) const;
 

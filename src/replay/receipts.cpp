@@ -121,20 +121,14 @@ void Machine::spilled(const Spill& what, uint64_t place) {
     entry->spilled = place;
 }
 
-const Logged* Machine::logged(const Channel& channel, MessageNo number) { return out_.of(channel).find(number); }
+const Logged* Machine::logged(const Channel& channel, MessageNo number) {
+    return out_.of(channel).find(number);
+}
 const LoggedCall* Machine::logged(Uid uid, Instance instance) {
     Communicator* on = comm(uid);
     return on ? on->logged(instance) : nullptr;
 }
 
-std::string Machine::logs_text() const {
-    std::string t;
-    for (const Outgoing& out : out_)
-        for (auto& e : out.log) t += "msg comm " + std::to_string(value(out.channel.comm)) + " to " + std::to_string(out.channel.destination.number()) + " no " + std::to_string(value(e.number)) + (e.in_use ? " in use" : "") + " stable " + std::to_string(value(out.stable)) + "; ";
-    for (const Communicator& on : comms_)
-        for (auto& e : on.log) t += "coll comm " + std::to_string(value(on.uid)) + " inst " + std::to_string(value(e.instance)) + (e.in_use ? " in use" : "") + (on.everywhere.has(e.instance) ? " everywhere" : "") + "; ";
-    return t;
-}
 bool Machine::logs_empty() const {
     for (const Outgoing& out : out_)
         if (!out.log.empty()) return false;
@@ -158,11 +152,12 @@ void Machine::pulled(Uid uid, const Envelope& from, Bytes bytes) {
     incoming(uid, from).pulled++;
 }
 
-// What it pulled is known by receipts, as everything else: a copy of the receiver was not told of it. What the
-// library had completed before counts with it: its channel's later messages do.
+// What it pulled is known by receipts, as everything else: a copy of the receiver was not told of it. What
+// the library had completed before counts with it: its channel's later messages do.
 void Machine::drained_checkpoint() {
     for (Request& request : requests_)
-        if (request.receive() && request.stage == Stage::below) drained(request.no, *request.receive()->got);
+        if (request.receive() && request.stage == Stage::below && rules().have(Rule::drain_takes_all))
+            drained(request.no, *request.receive()->got);
     if (rules().have(Rule::drain_is_receipts)) return;
     for (Outgoing& out : out_) {
         out.stable = out.sent;

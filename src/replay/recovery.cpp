@@ -73,8 +73,12 @@ Vec<Action> Machine::recover(const Orders& orders) {
         if (Receive* receive = request.receive()) receive->got.reset();
         if (Collective* call = request.collective()) call->made.reset();
     }
-    if (mode_ == Mode::live || !rules().have(Rule::ring_first)) return resume();
-    return {};
+    if (mode_ == Mode::live) return resume();
+    Vec<Action> actions;  // nothing below before the ring's end
+    if (!rules().have(Rule::ring_first))
+        for (Communicator& on : comms_)
+            for (const Numbered& one : debts(on)) actions.push_back(one.action);
+    return actions;
 }
 
 Vec<Action> Machine::ring_ended() {
@@ -131,32 +135,34 @@ void Machine::resume_receives(Vec<Action>* actions) {
         if (request.receive() && request.stage == Stage::outside) actions->push_back(Post{request.no});
 }
 
-void Machine::resume_collectives(Communicator& on, Vec<Action>* actions) {
-    struct Again {
-        Instance instance;
-        Action action;
-    };
-    Vec<Again> all;
+Vec<Machine::Numbered> Machine::debts(Communicator& on) {
+    Vec<Numbered> all;
     for (const Planned& planned : on.plan) {
-        // Not yet told in a copy that plays: without `ring_first` only.
-        if (!planned.was_told(me_) || !on.told.has(planned.instance)) continue;
+        if (!planned.was_told(me_)) continue;
+        if (!rules().have(Rule::ring_first) && !on.told.has(planned.instance)) continue;
         LoggedCall* entry = on.logged(planned.instance);
         always(entry, "a debt whose input is gone");
         Way way = planned_way(entry->arguments, planned, me_, rules());
-        if (way == Way::pass) continue;
+        if (way == Way::pass || entry->in_use) continue;
         entry->in_use = true;
-        all.push_back(Again{planned.instance, Pay{on.uid, planned.instance, way, planned.told.front()}});
+        all.push_back(Numbered{planned.instance, Pay{on.uid, planned.instance, way, planned.told.front()}});
     }
+    return all;
+}
+
+void Machine::resume_collectives(Communicator& on, Vec<Action>* actions) {
+    Vec<Numbered> all = debts(on);
     for (Request& request : requests_) {
         const Collective* call = request.collective();
         if (!call || call->comm != on.uid || request.stage != Stage::outside) continue;
         if (auto way = way_now(on, request))
-            all.push_back(Again{call->instance, *way});
+            all.push_back(Numbered{call->instance, *way});
         else
             request.stage = Stage::complete;
     }
-    std::sort(all.begin(), all.end(), [](const Again& a, const Again& b) { return a.instance < b.instance; });
-    for (const Again& one : all) actions->push_back(one.action);
+    std::sort(all.begin(), all.end(),
+              [](const Numbered& a, const Numbered& b) { return a.instance < b.instance; });
+    for (const Numbered& one : all) actions->push_back(one.action);
 }
 
 }  // namespace fermata::replay

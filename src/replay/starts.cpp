@@ -25,7 +25,7 @@ void Machine::add_comm(const Made& made, Uid parent, Instance made_as) {
             break;
         }
     for (const CommOrders& orphan : orphans_)
-        if (orphan.uid == made.uid) one.plan = orphan.plan;
+        if (orphan.uid == made.uid && rules().have(Rule::orphans_plan)) one.plan = orphan.plan;
     comms_.push_back(std::move(one));
 }
 
@@ -33,9 +33,7 @@ void Machine::world(Uid uid, std::span<const Rank> members) {
     add_comm(Made{uid, Vec<Rank>(members.begin(), members.end())}, Uid{}, Instance{});
 }
 
-bool Machine::may_send() const {
-    return stream_.determinants_stable() || !rules().have(Rule::commit_send);
-}
+bool Machine::may_send() const { return stream_.determinants_stable() || !rules().have(Rule::commit_send); }
 bool Machine::may_start_collective() const {
     return stream_.determinants_stable() || !rules().have(Rule::commit_coll);
 }
@@ -90,7 +88,8 @@ const Request& Machine::start_collective(Uid uid, const Arguments& arguments, st
 std::optional<Take> Machine::way_now(const Communicator& on, const Request& request) const {
     const Collective& call = *request.collective();
     const Planned* planned = on.planned(call.instance);
-    Way way = planned ? planned_way(call.arguments, *planned, me_, rules()) : normal_way(call.arguments, rules());
+    Way way =
+        planned ? planned_way(call.arguments, *planned, me_, rules()) : normal_way(call.arguments, rules());
     if (way == Way::pass) return {};
     return Take{request.no, way, planned && !planned->told.empty() ? planned->told.front() : me_};
 }

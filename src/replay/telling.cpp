@@ -24,9 +24,8 @@ std::optional<RequestNo> Machine::closure(Uid uid, const Envelope& of, RequestNo
         const Request& request = *--at;
         const Receive* receive = request.receive();
         if (request.no >= before || !receive || !request.is_open()) continue;
-        bool takes = std::any_of(messages.begin(), messages.end(), [&](const From& m) {
-            return receive->pattern.takes(m.comm, m.envelope);
-        });
+        bool takes = std::any_of(messages.begin(), messages.end(),
+                                 [&](const From& m) { return receive->pattern.takes(m.comm, m.envelope); });
         if (!takes) continue;
         if (request.stage != Stage::below) return request.no;
         messages.push_back(From{receive->pattern.comm, *receive->got});
@@ -126,7 +125,8 @@ Record Machine::harvest() {
     if (rules().have(Rule::name_drained)) name_drained(&record);
     Vec<RequestNo> named;
     for (const Request& request : requests_)
-        if (request.receive() && request.stage == Stage::below && !missing(request.no)) named.push_back(request.no);
+        if (request.receive() && request.stage == Stage::below && !missing(request.no))
+            named.push_back(request.no);
     for (RequestNo no : named) name(*requests_.find(no), &record);
     commit(record);
     return record;

@@ -32,7 +32,7 @@ void Copy::attach() {
         if (request.send())
             *out = bytes_of(at->second.content);
         else
-            *out = bytes_of(Content{at == copy.buffers_.end() ? copy.next_input_ : at->second.input, 0});
+            *out = bytes_of(Content{at == copy.buffers_.end() ? copy.next_input_ : at->second.input});
     };
     buffers.arrived = [](void* self, const Request& request, Bytes* out) {
         *out = bytes_of(static_cast<Copy*>(self)->buffers_[request.no].content);
@@ -44,8 +44,9 @@ void Copy::attach() {
         auto& copy = *static_cast<Copy*>(self);
         const Buffer& buffer = copy.buffers_[request.no];
         if (const Receive* receive = request.receive()) {
-            Channel channel{receive->pattern.comm, receive->got->source, copy.machine.me(), receive->got->tag};
-            copy.history.consumed[channel].push_back({request.no, buffer.content});
+            Channel channel{receive->pattern.comm, receive->got->source, copy.machine.me(),
+                            receive->got->tag};
+            copy.history.consumed[channel].push_back({request.no, receive->pattern, buffer.content});
             copy.state_ = mix(copy.state_, mix(buffer.content.value, receive->got->source.number()));
         }
         if (const Collective* call = request.collective()) {
@@ -73,6 +74,7 @@ bool Copy::blocks(const Op& op) const { return op.handle < 0; }
 Pattern Copy::pattern(const Op& op) const {
     Pattern pattern{uid_of(op.comm), {}, {}};
     if (op.peer >= 0) pattern.source = Rank(static_cast<uint32_t>(op.peer));
+    if (op.peer == kProbed) pattern.source = probed_;
     if (op.tag >= 0) pattern.tag = static_cast<Tag>(op.tag);
     return pattern;
 }
@@ -136,7 +138,8 @@ bool Copy::start(const Op& op) {
         current_ = request.no;
         uint64_t number = value(request.send()->number);
         Buffer& buffer = buffers_[current_];
-        buffer.content = Content{mix(state_, mix(number, static_cast<uint64_t>(op.tag * 8 + op.comm))), number};
+        buffer.content = Content{mix(state_, mix(number, static_cast<uint64_t>(op.tag * 8 + op.comm))),
+                                 number, value(request.send()->ord)};
         history.sent[channel].push_back(buffer.content.value);
     } else if (op.what == Do::receive) {
         current_ = machine.start_receive(pattern(op)).no;
@@ -210,14 +213,15 @@ bool Copy::poll(RequestNo no) {
         const Collective& call = *request->collective();
         auto result = library->result(call.comm, machine.me(), buffer.place);
         if (!result) return false;
-        buffer.content = Content{*result, 0};
+        buffer.content = Content{*result};
         std::optional<Made> made;
         if (call.arguments.kind == Kind::create) {
             Made all{uid_of(buffer.op->peer), {}};
             for (int one : buffer.op->members) all.members.push_back(Rank(static_cast<uint32_t>(one)));
             bool mine = std::count(all.members.begin(), all.members.end(), machine.me()) != 0;
             const Planned* planned = machine.find(call.comm)->planned(call.instance);
-            bool rebuilt = planned && std::count(planned->made.begin(), planned->made.end(), all.uid) != 0;
+            bool rebuilt = planned && (!machine.rules().have(Rule::members_make) ||
+                                       std::count(planned->made.begin(), planned->made.end(), all.uid) != 0);
             if (mine && !rebuilt && !library->has(all.uid)) library->make(all.uid, all.members);
             if (mine) made = all;
         }
@@ -246,6 +250,8 @@ bool Copy::make_room(size_t sends) {
 
 void Copy::heard(const Outcome& outcome) {
     state_ = mix(state_, static_cast<uint64_t>(outcome.index) * 2 + outcome.flag);
+    if (outcome.kind == CallKind::probe) probed_.reset();
+    if (outcome.probed) probed_ = outcome.probed->from.source;
     if (outcome.probed) state_ = mix(state_, outcome.probed->from.source.number());
 }
 

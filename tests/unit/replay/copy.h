@@ -40,6 +40,7 @@ class Door {
 struct History {
     struct Consumed {
         RequestNo request;
+        Pattern pattern;
         Content content;
     };
     struct Call {
@@ -78,8 +79,8 @@ class Copy {
 
   private:
     struct Buffer {
-        Content content;      // what a send carries; what has arrived
-        uint64_t input = 0;   // of a collective, as it lies there now
+        Content content;     // what a send carries; what has arrived
+        uint64_t input = 0;  // of a collective, as it lies there now
         uint64_t original = 0;
         const Op* op = nullptr;
         size_t place = 0;
@@ -119,6 +120,7 @@ class Copy {
     bool entered_ = false, started_ = false;
     uint64_t state_;
     RequestNo current_{};
+    std::optional<Rank> probed_;  // whose message the last probe found
     std::map<int, RequestNo> handles_;
     std::map<RequestNo, Buffer> buffers_;
     uint64_t next_input_ = 0;

@@ -5,14 +5,14 @@
 #include <cstdlib>
 #include <string>
 
-#include "cases.h"
+#include "small.h"
 
 using namespace fermata::replay::test;
 
 int main(int argc, char** argv) {
     uint64_t programs = 1000, seed = 1, schedules = 3;
     int away = 0;
-    bool trace = false;
+    bool trace = false, small = false;
     for (int i = 1; i < argc; i++) {
         std::string option = argv[i];
         auto number = [&] { return i + 1 < argc ? strtoull(argv[++i], nullptr, 10) : 0; };
@@ -24,10 +24,43 @@ int main(int argc, char** argv) {
             schedules = number();
         else if (option == "--away")
             away = static_cast<int>(number());
+        else if (option == "--small")
+            small = true;
         else if (option == "--trace")
             trace = true;
         else
-            return fprintf(stderr, "usage: replay-explore [--programs N] [--seed S] [--schedules K] [--away N] [--trace]\n"), 2;
+            return fprintf(stderr,
+                           "usage: replay-explore [--programs N] [--seed S] [--schedules K] [--away N] "
+                           "[--small] [--trace]\n"),
+                   2;
+    }
+    if (small) {
+        int bad = 0;
+        for (const Small& one : small_programs()) {
+            uint64_t first = 0, k = 0;
+            std::string found = "nothing";
+            for (; k < programs && first == 0; k++) {
+                Case with = small_case(one, k, one.away);
+                Result out = Job(with.program, with.plan, with.seed).run();
+                if (out.fault.empty()) continue;
+                first = k + 1;
+                found = out.fault;
+            }
+            printf("%s: run %llu, %s\n", one.name, static_cast<unsigned long long>(first), found.c_str());
+            bad += first == 0;
+            for (k = 0; k < programs; k++) {
+                Case with = small_case(one, k, fermata::replay::Rule::none);
+                Job job(with.program, with.plan, with.seed);
+                job.tracing = trace;
+                Result out = job.run();
+                if (out.fault.empty()) continue;
+                printf("%s: run %llu with all rules: %s\n", one.name, static_cast<unsigned long long>(k + 1),
+                       out.fault.c_str());
+                bad++;
+                break;
+            }
+        }
+        return bad != 0;
     }
     auto begin = std::chrono::steady_clock::now();
     Sum sum;

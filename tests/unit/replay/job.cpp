@@ -24,17 +24,16 @@ Job::Job(const Program& program, const Plan& plan, uint64_t seed)
 }
 Job::~Job() = default;
 
-void Job::trace(const std::string& what) {
+void Job::trace(const char* what, size_t index) {
     if (!tracing) return;
-    std::string line = std::to_string(out_.steps) + ": " + what + " |";
+    printf("%llu: %s %zu |", static_cast<unsigned long long>(out_.steps), what, index);
     for (auto& seat : seats_) {
-        line += " " + (seat->leader ? seat->leader->place() : std::string("dead"));
-        if (seat->frozen) line += " frozen";
-        if (seat->child) line += " child " + seat->child->place();
-        if (seat->follower) line += ", copy " + seat->follower->place();
-        line += ";";
+        printf(" %s%s", seat->leader ? seat->leader->place().c_str() : "dead", seat->frozen ? " frozen" : "");
+        if (seat->child) printf(" child %s", seat->child->place().c_str());
+        if (seat->follower) printf(", copy %s", seat->follower->place().c_str());
+        printf(";");
     }
-    printf("%s\n", line.c_str());
+    printf("\n");
 }
 
 Result Job::run() {
@@ -85,9 +84,8 @@ bool Job::take(Step step, size_t index) {
     Seat& seat = *seats_[index];
     bool first = index == 0;
     bool runs = seat.leader && !seat.frozen;
-    std::string who = " " + std::to_string(index);
     auto did = [&](bool progress, const char* what) {
-        if (progress) trace(what + who);
+        if (progress) trace(what, index);
         return progress;
     };
     switch (step) {
@@ -150,8 +148,8 @@ bool Job::take(Step step, size_t index) {
 bool Job::calm() const {
     if (stage_ != Stage::running || released_) return false;
     for (const auto& seat : seats_)
-        if (!seat->leader || seat->frozen || !seat->link.empty() || seat->leader->machine.mode() != Mode::live ||
-            !seat->leader->machine.went())
+        if (!seat->leader || seat->frozen || !seat->link.empty() ||
+            seat->leader->machine.mode() != Mode::live || !seat->leader->machine.went())
             return false;
     return true;
 }
@@ -173,17 +171,18 @@ bool Job::event() {
 }
 
 bool Job::kill() {
-    Seat& seat = *seats_[pick(seats_.size())];
+    size_t victim = pick(seats_.size());
+    Seat& seat = *seats_[victim];
     if (seat.dead()) return false;
     if (seat.follower && pick(6) == 0) {
         plan_.kills--;
         out_.kills++;
         seat.lose_follower();
-        trace("copy dies");
+        trace("copy dies", victim);
         return true;
     }
     if (!seat.follower) {
-        if (released_ || pick(40) != 0) return false;
+        if (released_ || !plan_.rollbacks || pick(40) != 0) return false;
         out_.rolled_back = true;
         return false;
     }
@@ -191,7 +190,7 @@ bool Job::kill() {
     out_.kills++;
     seat.leader.reset();
     seat.child.reset();
-    trace("leader dies: " + std::to_string(&seat - seats_[0].get()));
+    trace("leader dies", victim);
     return true;
 }
 

@@ -25,6 +25,7 @@ struct Plan {
     bool lazy = false;  // records stay on their way as long as something else can happen
     uint64_t log_bytes = 1 << 20;
     Rule away = Rule::none;
+    bool rollbacks = true;  // a rank without a copy may die
     uint64_t step_limit = 200'000;
 };
 
@@ -75,7 +76,7 @@ class Job {
     };
 
     size_t pick(size_t below) { return static_cast<size_t>(random_() % below); }
-    void trace(const std::string& what);
+    void trace(const char* what, size_t index = 0);
     bool advance();
     bool take(Step step, size_t seat);
     bool event();
@@ -96,6 +97,7 @@ class Job {
     bool over() const;
     void check_end();
     void check_messages();
+    void check_order();
     void check_collectives();
     Seat& seat_of(Rank rank) { return *seats_[rank.index()]; }
     bool calm() const;

@@ -25,7 +25,8 @@ void Library::make(Uid comm, const Vec<Rank>& members) {
     comms_[comm].members.assign(members.begin(), members.end());
 }
 
-void Library::send(const SendKey& key, const Channel& channel, const Content& content, bool slow, bool waits) {
+void Library::send(const SendKey& key, const Channel& channel, const Content& content, bool slow,
+                   bool waits) {
     if (!has(channel.comm)) fault = "a send on a communicator that is not there";
     ranks_[channel.source.index()].sends[key] = !waits;
     flight_[{channel.comm, channel.source, channel.destination}].push_back(
@@ -140,8 +141,9 @@ size_t Library::join(Uid uid, Rank rank, const Part& part) {
         bool same = theirs.kind == part.kind && theirs.instance == part.instance && theirs.way == part.way &&
                     theirs.from == part.from;
         auto text = [](Rank who, const Part& one) {
-            return "rank " + std::to_string(who.number()) + " instance " + std::to_string(value(one.instance)) +
-                   " kind " + std::to_string(static_cast<int>(one.kind)) + " form " +
+            return "rank " + std::to_string(who.number()) + " instance " +
+                   std::to_string(value(one.instance)) + " kind " +
+                   std::to_string(static_cast<int>(one.kind)) + " form " +
                    std::to_string(static_cast<int>(one.way)) + " from " + std::to_string(one.from);
         };
         if (!same)
@@ -153,7 +155,8 @@ size_t Library::join(Uid uid, Rank rank, const Part& part) {
 
 bool Library::all_joined(const Comm& comm, size_t place) const {
     for (Rank member : comm.members)
-        if (auto at = comm.calls.find(member); at == comm.calls.end() || at->second.size() <= place) return false;
+        if (auto at = comm.calls.find(member); at == comm.calls.end() || at->second.size() <= place)
+            return false;
     return true;
 }
 

@@ -12,10 +12,11 @@
 
 namespace fermata::replay::test {
 
-// What a message carries: what was computed, and its true number, which no receiver looks at.
+// What a message carries: what was computed, and its true number and place, which no receiver looks at.
 struct Content {
     uint64_t value = 0;
     uint64_t number = 0;
+    uint64_t ord = 0;
 };
 Bytes bytes_of(const Content& content);
 Content content_of(const Bytes& bytes);

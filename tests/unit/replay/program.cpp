@@ -38,6 +38,7 @@ static const Word kWords[] = {
 
 static int number(const std::string& text, size_t* at) {
     if (*at < text.size() && text[*at] == '*') return ++*at, -1;
+    if (*at < text.size() && text[*at] == '?') return ++*at, kProbed;
     int n = 0;
     while (*at < text.size() && isdigit(text[*at])) n = n * 10 + (text[(*at)++] - '0');
     return n;
@@ -68,7 +69,7 @@ static Op parse_word(const std::string& text) {
     }
     if (op.what == Do::wait || op.what == Do::any || op.what == Do::test)
         op.handles = numbers(text, &at);
-    else if (at < text.size() && (isdigit(text[at]) || text[at] == '*'))
+    else if (at < text.size() && (isdigit(text[at]) || text[at] == '*' || text[at] == '?'))
         op.peer = number(text, &at);
     while (at < text.size()) {
         char c = text[at++];
@@ -107,32 +108,42 @@ bool Program::sends_synchronously() const {
     return false;
 }
 
+static std::string joined(const std::vector<int>& all) {
+    std::string text;
+    for (int one : all) {
+        if (!text.empty()) text += ',';
+        text += std::to_string(one);
+    }
+    return text;
+}
+static void add(std::string* text, const char* mark, int number) {
+    *text += mark;
+    *text += number == kProbed ? "?" : number < 0 ? "*" : std::to_string(number);
+}
+
 static std::string text_of(const Op& op) {
     std::string text;
-    auto list = [](const std::vector<int>& all) {
-        std::string joined;
-        for (int one : all) joined += (joined.empty() ? "" : ",") + std::to_string(one);
-        return joined;
-    };
-    auto star = [](int n) { return n < 0 ? std::string("*") : std::to_string(n); };
-    if (op.what == Do::finalize) return "";
-    if (op.handle >= 0) text += "i";
-    if (op.synchronous) text += "s";
+    if (op.what == Do::finalize) return text;
+    if (op.handle >= 0) text += 'i';
+    if (op.synchronous) text += 's';
     const Word* found = nullptr;
     for (const Word& word : kWords)
         if (word.what == op.what && (op.what != Do::collective || word.kind == op.kind)) found = &word;
     text += found->text;
-    if (!op.handles.empty()) text += list(op.handles);
-    bool peer = op.what == Do::send || op.what == Do::receive || op.what == Do::probe || op.what == Do::iprobe;
-    if (peer || found->rooted || (op.what == Do::collective && op.kind == Kind::create)) text += star(op.peer);
-    if (!op.members.empty()) text += "/" + list(op.members);
-    if (op.tag != 0) text += ".t" + star(op.tag);
-    if (op.comm != 0) text += ".c" + std::to_string(op.comm);
+    text += joined(op.handles);
+    bool peer =
+        op.what == Do::send || op.what == Do::receive || op.what == Do::probe || op.what == Do::iprobe;
+    if (peer || found->rooted || (op.what == Do::collective && op.kind == Kind::create))
+        add(&text, "", op.peer);
+    if (!op.members.empty()) text += '/';
+    text += joined(op.members);
+    if (op.tag != 0) add(&text, ".t", op.tag);
+    if (op.comm != 0) add(&text, ".c", op.comm);
     if (op.large) text += ".L";
     if (op.slow) text += ".W";
-    if (op.in_place) text += "!";
-    if (op.handle >= 0) text += "=" + std::to_string(op.handle);
-    return text + " ";
+    if (op.in_place) text += '!';
+    if (op.handle >= 0) add(&text, "=", op.handle);
+    return text + ' ';
 }
 
 std::string Program::text() const {
@@ -151,7 +162,8 @@ namespace {
 
 class Drawing {
   public:
-    Drawing(std::mt19937_64& random, int actions) : random_(random), ranks_(2 + pick(3)), ops_(size_t(ranks_)) {
+    Drawing(std::mt19937_64& random, int actions)
+        : random_(random), ranks_(2 + pick(3)), ops_(size_t(ranks_)) {
         comms_.push_back(Comm{0, {}, false, pick(3) == 0, pick(3) == 0});
         for (int r = 0; r < ranks_; r++) comms_[0].members.push_back(r);
         open_.resize(size_t(ranks_));
@@ -204,7 +216,8 @@ class Drawing {
         }
         add(rank, op);
     }
-    // A receive of any source may take a message that is sent later: so there no sender waits for its receiver.
+    // A receive of any source may take a message that is sent later: so there no sender waits for its
+    // receiver.
     void message() {
         Comm& comm = some_comm();
         int n = static_cast<int>(comm.members.size());
@@ -220,31 +233,37 @@ class Drawing {
             (wild ? send.slow : send.large) = pick(3) == 0;
             if (pick(2) == 0) send.handle = new_handle(from);
             add(from, send);
-            receives.push_back(Op{.what = Do::receive, .peer = wild ? -1 : from,
-                                  .tag = comm.any_tag ? -1 : tag, .comm = comm.index});
+            receives.push_back(Op{.what = Do::receive,
+                                  .peer = wild ? -1 : from,
+                                  .tag = comm.any_tag ? -1 : tag,
+                                  .comm = comm.index});
         }
         for (Op& receive : receives) {
             Op probe = receive;
             probe.what = pick(2) == 0 ? Do::probe : Do::iprobe;
             // A probe of a message that an open receive may take could wait for ever.
             bool safe = probe.what == Do::iprobe || open_[size_t(to)].empty();
-            if (pick(5) == 0 && safe) add(to, probe);
+            if (pick(5) == 0 && safe) {
+                add(to, probe);
+                if (wild && pick(2) == 0) receive.peer = kProbed;
+            }
             if (pick(2) == 0) receive.handle = new_handle(to);
             add(to, receive);
         }
         for (size_t i = 0; i < receives.size() && pick(3) == 0; i++) wait(to);
     }
     void collective() {
-        static const Kind kinds[] = {Kind::barrier,   Kind::bcast,    Kind::scatter, Kind::gather, Kind::reduce,
-                                     Kind::allreduce, Kind::alltoall, Kind::scan,    Kind::reduce_scatter};
+        static const Kind kinds[] = {Kind::barrier,  Kind::bcast,  Kind::scatter,
+                                     Kind::gather,   Kind::reduce, Kind::allreduce,
+                                     Kind::alltoall, Kind::scan,   Kind::reduce_scatter};
         Comm& comm = some_comm();
         Op op{.what = Do::collective, .comm = comm.index};
         op.kind = kinds[pick(9)];
         bool rooted = op.kind == Kind::bcast || op.kind == Kind::scatter || op.kind == Kind::gather ||
                       op.kind == Kind::reduce;
         if (rooted) op.peer = comm.members[size_t(pick(static_cast<int>(comm.members.size())))];
-        op.in_place = pick(4) == 0 && (op.kind == Kind::allreduce || op.kind == Kind::alltoall ||
-                                       op.kind == Kind::scan);
+        op.in_place = pick(4) == 0 &&
+                      (op.kind == Kind::allreduce || op.kind == Kind::alltoall || op.kind == Kind::scan);
         bool nonblocking = pick(3) == 0;
         for (int rank : comm.members) {
             Op mine = op;
@@ -266,7 +285,10 @@ class Drawing {
         if (members.size() < 2) members = parent.members;
         int index = static_cast<int>(comms_.size());
         for (int rank : parent.members)
-            add(rank, Op{.what = Do::collective, .peer = index, .comm = parent.index, .kind = Kind::create,
+            add(rank, Op{.what = Do::collective,
+                         .peer = index,
+                         .comm = parent.index,
+                         .kind = Kind::create,
                          .members = members});
         comms_.push_back(Comm{index, members, false, pick(2) == 0, pick(3) == 0});
     }

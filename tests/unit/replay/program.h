@@ -10,6 +10,8 @@
 
 namespace fermata::replay::test {
 
+inline constexpr int kProbed = -2;  // the rank whose message the last probe found; else any
+
 enum class Do : uint8_t {
     send,     // and with a handle: the non-blocking form
     receive,  // likewise
@@ -41,10 +43,10 @@ struct Program {
     std::string text() const;
 };
 
-// One text for each rank, words between blanks: send1.t2.c1 isend1=3 ssend1 recv* irecv0.t*=1 probe* iprobe0
-// wait1,2 any1,2 test1 barrier bcast0.c1=2 scatter0 gather0 reduce0 allreduce allgather alltoall scan rscatter
-// new2/0,1 free.c2 print; .W: a message that takes a while after it is matched; .L: one whose sender waits
-// for that, too; !: in place.
+// One text for each rank, words between blanks: send1.t2.c1 isend1=3 ssend1 recv* recv? irecv0.t*=1 probe*
+// iprobe0 wait1,2 any1,2 test1 barrier bcast0.c1=2 scatter0 gather0 reduce0 allreduce allgather alltoall scan
+// rscatter new2/0,1 free.c2 print; .W: a message that takes a while after it is matched; .L: one whose sender
+// waits for that, too; !: in place.
 Program parse(const std::vector<std::string>& ranks);
 
 Program random_program(std::mt19937_64& random, int actions);

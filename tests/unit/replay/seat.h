@@ -8,7 +8,10 @@ namespace fermata::replay::test {
 class Job::Seat {
   public:
     Seat(Job& job, Rank rank, const Options& options, bool replicated)
-        : job(job), out(options.rules), kept(options.rules), doors{SeatDoor(*this, false), SeatDoor(*this, true)} {
+        : job(job),
+          out(options.rules),
+          kept(options.rules),
+          doors{SeatDoor(*this, false), SeatDoor(*this, true)} {
         leader = std::make_unique<Copy>(rank, job.program_, options);
         if (!replicated) return;
         follower = leader->clone();
@@ -19,7 +22,7 @@ class Job::Seat {
     // The leader's process, the child that may take its place, the process of the other copy.
     std::unique_ptr<Copy> leader, child, follower;
     Job& job;
-    std::deque<Entry> ring, flight;         // what the copy has not taken; on its way to the copy's node
+    std::deque<Entry> ring, flight;          // what the copy has not taken; on its way to the copy's node
     uint64_t arrived = 0, acknowledged = 0;  // records
     std::deque<Link> link;
     bool frozen = false, ready = false;
