@@ -8,7 +8,7 @@
      -DNODEBT         who was told does not take part again                                             invalid end state
      -DNOTBINDING     what all were told meanwhile leaves the plan                                      assertion violated
      -DCUTACTUAL      the exchange's counts cut logs                                                    assertion violated
-     -DPASTRING       a promoted copy calls below before its ring's end                                 assertion violated */
+     -DPASTRING       a promoted copy calls below before its ring's end                                 invalid end state */
 #define LAST 3
 #define bit_(k) (1 << (k))
 #define NATIVE 0

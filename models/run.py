@@ -42,7 +42,7 @@ CASES = [
     ("finalize", "EARLY", ASSERTION, False),
     ("finalize", "NOHOLD", ASSERTION, False),
     ("replay", "", HOLDS, True),
-    ("replay", "NOCOMMIT", ASSERTION, True),
+    ("replay", "NOCOMMIT", ASSERTION, False),
     ("replay", "NOSUPPRESS", ASSERTION, False),
     ("replay", "TRUNCACTUAL", DEADLOCK, False),
     ("replay", "RMAX", DEADLOCK, True),
@@ -54,7 +54,7 @@ CASES = [
     ("redo", "NODEBT", DEADLOCK, False),
     ("redo", "NOTBINDING", ASSERTION, True),
     ("redo", "CUTACTUAL", ASSERTION, False),
-    ("redo", "PASTRING", ASSERTION, True),
+    ("redo", "PASTRING", DEADLOCK, False),
 ]
 MEMORY_MB = 1024
 

@@ -23,6 +23,7 @@ struct Outgoing {
     MessageNo sent{};    // the newest number
     MessageNo known{};   // consumed there, as the newest exchange said; may be less than an older one said
     MessageNo stable{};  // consumed there for good: receipts; only grows
+    MessageNo taken{};   // ... and some receive has it, not the queue only: what synchronous sends wait for
     Vec<Logged> log{};   // ascending numbers
 
     void add(Logged message);

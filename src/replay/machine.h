@@ -39,6 +39,12 @@ enum class Mode : uint8_t {
     play,    // promoted: the rest of the stream first
 };
 
+// What a receiver says of a channel: so many messages need not be kept, so many a receive has taken.
+struct Receipt {
+    Channel channel;
+    MessageNo count, taken;
+};
+
 // Pulled by a drain, not asked for by the program yet.
 struct Queued {
     Uid comm;
@@ -128,6 +134,8 @@ class Machine {
     bool may_tell() const { return went_ || !rules().have(Rule::nothing_before_go); }
     // The call's record is written before the call returns; without a copy nobody needs it.
     Record tell(Outcome outcome);
+    // MPI_Request_free of a send that is not complete, local in both copies: it is logged now.
+    void free_send(RequestNo no);
     bool can_harvest() const;
     Record harvest();
 
@@ -143,9 +151,9 @@ class Machine {
     void copy(Copy copy) { stream_.copy(copy); }
     void became_stable(Position up_to);
     // One for each channel: so much has been consumed for good.
-    Vec<Consumed> receipts() const;
-    void receipt(const Consumed& consumed);
-    MessageNo receipt_for(const Channel& channel) const;
+    Vec<Receipt> receipts() const;
+    void receipt(const Receipt& receipt);
+    bool wants(const Receipt& receipt) const;  // it says something new
     const ToldSet& stable_told(const Communicator& comm) const;
     void everywhere(Uid comm, const ToldSet& told);
     // Carried out by the caller: the oldest message of the log whose bytes are still in memory.

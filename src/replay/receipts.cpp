@@ -20,28 +20,35 @@ void Machine::became_stable(Position up_to) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(over));
 }
 
-Vec<Consumed> Machine::receipts() const {
-    Vec<Consumed> all;
+Vec<Receipt> Machine::receipts() const {
+    Vec<Receipt> all;
     if (mode_ != Mode::live) return all;
     for (const Incoming& in : in_) {
         MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
-        if (count != MessageNo{}) all.push_back(Consumed{in.channel, count});
+        if (count == MessageNo{}) continue;
+        MessageNo taken = count;
+        if (!stream_.has_copy())  // what is in the queue came behind all that receives have
+            for (const Queued& one : queue_)
+                if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
+                    taken = previous(taken);
+        all.push_back(Receipt{in.channel, count, taken});
     }
     return all;
 }
 
-void Machine::receipt(const Consumed& consumed) {
+bool Machine::wants(const Receipt& receipt) const {
     // One that is freed has no log; one that a copy has not made yet gets it later.
-    if (!find(consumed.channel.comm) && mode_ == Mode::live) return;
-    Outgoing& out = out_.of(consumed.channel);
-    if (consumed.count <= out.stable) return;
-    out.stable = consumed.count;
-    log_size_ -= out.cut();
+    if (!find(receipt.channel.comm) && mode_ == Mode::live) return false;
+    const Outgoing* out = out_.find(receipt.channel);
+    return !out || receipt.count > out->stable || receipt.taken > out->taken;
 }
 
-MessageNo Machine::receipt_for(const Channel& channel) const {
-    const Outgoing* out = out_.find(channel);
-    return out ? out->stable : MessageNo{};
+void Machine::receipt(const Receipt& receipt) {
+    if (!wants(receipt)) return;
+    Outgoing& out = out_.of(receipt.channel);
+    out.stable = std::max(out.stable, receipt.count);
+    out.taken = std::max(out.taken, receipt.taken);
+    log_size_ -= out.cut();
 }
 
 const ToldSet& Machine::stable_told(const Communicator& on) const {

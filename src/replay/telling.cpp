@@ -40,7 +40,8 @@ std::optional<RequestNo> Machine::missing(RequestNo no) const {
     if (request->stage < Stage::below) return no;
     if (const Send* send = request->send()) {
         bool by_receipt = send->synchronous && rules().have(Rule::ssend_receipt);
-        if (by_receipt && receipt_for(send->channel) < send->number) return no;
+        const Outgoing* out = out_.find(send->channel);
+        if (by_receipt && out->taken < send->number) return no;
     }
     if (const Collective* call = request->collective(); call && !rules().have(Rule::tell_any_order)) {
         for (const Request& other : requests_)
@@ -109,6 +110,14 @@ Record Machine::tell(Outcome outcome) {
     for (RequestNo no : record.outcome.told) finish(*requests_.find(no), &record);
     commit(record);
     return record;
+}
+
+void Machine::free_send(RequestNo no) {
+    Request* request = requests_.find(no);
+    always(request && request->send(), "what is freed while open is no send");
+    log(*request->send(), *request);
+    Requests::tell(*request);
+    requests_.sweep();
 }
 
 bool Machine::can_harvest() const {

@@ -85,7 +85,7 @@ bool Copy::step(Door& door) {
     if (!entered_) machine.enter();
     entered_ = true;
     if (attempt(door, op)) return true;
-    bool records = op.what != Do::finalize && op.what != Do::print && blocks(op);
+    bool records = op.what != Do::finalize && op.what != Do::print && op.what != Do::drop && blocks(op);
     return live() && synchronous && records && harvest(door);
 }
 
@@ -100,6 +100,10 @@ bool Copy::attempt(Door& door, const Op& op) {
         }
         case Do::finalize:
             return finalize(door);
+        case Do::drop:
+            machine.free_send(handles_.at(op.handles[0]));
+            next();
+            return true;
         case Do::probe:
         case Do::iprobe:
             return live() ? try_probe(door, op) : follow(door, CallKind::probe);

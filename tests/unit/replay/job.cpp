@@ -237,12 +237,11 @@ bool Job::deliver_link(Seat& seat) {
 bool Job::receipts(Seat& seat, bool all) {
     if (!seat.leader) return false;
     bool any = false;
-    for (const Consumed& one : seat.leader->machine.receipts()) {
+    for (const Receipt& one : seat.leader->machine.receipts()) {
         if (!all && pick(2) == 0) continue;
         for (Copy* copy : seat_of(one.channel.source).copies()) {
             Machine& machine = copy->machine;
-            bool knows = machine.find(one.channel.comm) || machine.mode() != Mode::live;
-            if (!knows || machine.receipt_for(one.channel) >= one.count) continue;
+            if (!machine.wants(one)) continue;
             if (!all && pick(4) == 0) continue;  // lost
             machine.receipt(one);
             any = true;

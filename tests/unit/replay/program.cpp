@@ -21,6 +21,7 @@ static const Word kWords[] = {
     {"wait", Do::wait, {}, false},
     {"any", Do::any, {}, false},
     {"test", Do::test, {}, false},
+    {"drop", Do::drop, {}, false},
     {"print", Do::print, {}, false},
     {"barrier", Do::collective, Kind::barrier, false},
     {"bcast", Do::collective, Kind::bcast, true},
@@ -67,7 +68,7 @@ static Op parse_word(const std::string& text) {
         if (name[0] == 's') op.synchronous = true;
         name.erase(0, 1);
     }
-    if (op.what == Do::wait || op.what == Do::any || op.what == Do::test)
+    if (op.what == Do::wait || op.what == Do::any || op.what == Do::test || op.what == Do::drop)
         op.handles = numbers(text, &at);
     else if (at < text.size() && (isdigit(text[at]) || text[at] == '*' || text[at] == '?'))
         op.peer = number(text, &at);
@@ -233,6 +234,10 @@ class Drawing {
             (wild ? send.slow : send.large) = pick(3) == 0;
             if (pick(2) == 0) send.handle = new_handle(from);
             add(from, send);
+            if (send.handle >= 0 && !send.synchronous && pick(6) == 0) {
+                add(from, Op{.what = Do::drop, .handles = {send.handle}});
+                open_[size_t(from)].pop_back();
+            }
             receives.push_back(Op{.what = Do::receive,
                                   .peer = wild ? -1 : from,
                                   .tag = comm.any_tag ? -1 : tag,

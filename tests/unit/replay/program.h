@@ -20,6 +20,7 @@ enum class Do : uint8_t {
     wait,  // for all of `handles`
     any,   // for one of them
     test,  // one of them, once
+    drop,  // MPI_Request_free of a send
     collective,
     print,
     finalize,
@@ -44,9 +45,9 @@ struct Program {
 };
 
 // One text for each rank, words between blanks: send1.t2.c1 isend1=3 ssend1 recv* recv? irecv0.t*=1 probe*
-// iprobe0 wait1,2 any1,2 test1 barrier bcast0.c1=2 scatter0 gather0 reduce0 allreduce allgather alltoall scan
-// rscatter new2/0,1 free.c2 print; .W: a message that takes a while after it is matched; .L: one whose sender
-// waits for that, too; !: in place.
+// iprobe0 wait1,2 any1,2 test1 drop1 barrier bcast0.c1=2 scatter0 gather0 reduce0 allreduce allgather
+// alltoall scan rscatter new2/0,1 free.c2 print; .W: a message that takes a while after it is matched; .L:
+// one whose sender waits for that, too; !: in place.
 Program parse(const std::vector<std::string>& ranks);
 
 Program random_program(std::mt19937_64& random, int actions);

@@ -151,10 +151,10 @@ TEST_F(TwoRanks, LogIsBoundAndCutByReceipts) {
     machine.spilled(*spill, 4096);
     EXPECT_EQ(machine.log_lacks(8), 0u);
     EXPECT_EQ(machine.logged(channel, MessageNo{1})->spilled, 4096u);
-    machine.receipt(Consumed{channel, MessageNo{1}});
+    machine.receipt(Receipt{channel, MessageNo{1}, MessageNo{1}});
     EXPECT_EQ(machine.logged(channel, MessageNo{1}), nullptr);
     EXPECT_FALSE(machine.logs_empty());
-    machine.receipt(Consumed{channel, MessageNo{2}});
+    machine.receipt(Receipt{channel, MessageNo{2}, MessageNo{2}});
     EXPECT_TRUE(machine.logs_empty());
     send_and_tell();
     machine.recover(known(3));
@@ -173,11 +173,42 @@ TEST_F(TwoRanks, ReceiptsOfARankWithACopyStandOnStableRecords) {
     EXPECT_TRUE(record.determinant) << "of any source";
     ASSERT_EQ(record.items.size(), 1u);
     EXPECT_FALSE(machine.may_send());
-    for (const Consumed& one : machine.receipts()) EXPECT_EQ(one.count, MessageNo{});
+    EXPECT_TRUE(machine.receipts().empty());
     machine.became_stable(Position{1});
     EXPECT_TRUE(machine.may_send());
     ASSERT_EQ(machine.receipts().size(), 1u);
     EXPECT_EQ(machine.receipts()[0].count, MessageNo{1});
+}
+
+TEST_F(TwoRanks, ReceiptsSayWhatTheQueueHasOnly) {
+    machine.pulled(Uid{1}, Envelope{Rank(1), Tag{7}}, Bytes(8, 1));
+    machine.pulled(Uid{1}, Envelope{Rank(1), Tag{7}}, Bytes(8, 2));
+    machine.enter();
+    machine.start_receive(Pattern{Uid{1}, {}, {}});
+    ASSERT_EQ(machine.receipts().size(), 1u);
+    EXPECT_EQ(machine.receipts()[0].count, MessageNo{2});
+    EXPECT_EQ(machine.receipts()[0].taken, MessageNo{1});
+}
+
+TEST_F(TwoRanks, SynchronousSendsWaitForAReceive) {
+    machine.enter();
+    RequestNo no = machine.start_send(channel, true).no;
+    machine.issued(no);
+    machine.completed(no);
+    machine.receipt(Receipt{channel, MessageNo{1}, MessageNo{0}});
+    EXPECT_EQ(machine.missing(no), no) << "pulled, and no receive has it";
+    machine.receipt(Receipt{channel, MessageNo{1}, MessageNo{1}});
+    EXPECT_FALSE(machine.missing(no));
+}
+
+TEST_F(TwoRanks, ASendFreedWhileOpenIsSentAgain) {
+    RequestNo no = send();
+    machine.issued(no);
+    machine.free_send(no);
+    EXPECT_EQ(machine.request(no), nullptr);
+    Vec<Action> actions = machine.recover(known(0));
+    ASSERT_EQ(actions.size(), 1u);
+    EXPECT_TRUE(std::holds_alternative<SendLogged>(actions[0]));
 }
 
 // The long form: replay-explore. REPLAY_SEED and REPLAY_PROGRAMS for others.
