@@ -1,6 +1,8 @@
 // The log of a channel: entries mostly come in order and leave from the front.
 #include "replay/channels.h"
 
+#include <algorithm>
+
 namespace fermata::replay {
 
 void Outgoing::add(Logged message) {

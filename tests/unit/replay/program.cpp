@@ -2,6 +2,7 @@
 // order, in which it could run alone; handles are waited for later.
 #include "program.h"
 
+#include <algorithm>
 #include <map>
 #include <stdexcept>
 
