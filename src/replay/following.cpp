@@ -3,6 +3,29 @@
 
 namespace fermata::replay {
 
+// What the library had to do is its leader's.
+void Machine::follow() {
+    mode_ = Mode::follow;
+    stream_.copy(Copy::none);
+    pending_.clear();
+    for (Outgoing& out : out_) {
+        for (Logged& entry : out.log) entry.in_use = false;
+        log_size_ -= out.cut();
+    }
+    for (Communicator& on : comms_) {
+        for (LoggedCall& entry : on.log) entry.in_use = false;
+        cut(on);
+    }
+    for (Request& request : requests_)
+        if (request.receive() && request.is_open()) request.stage = Stage::outside;
+}
+
+// The next message of the channel: perhaps one that was pulled before the copy was made.
+void Machine::count_item(Incoming& in) {
+    ++in.consumed;
+    if (in.pulled > 0) in.pulled--;
+}
+
 bool Machine::fits(const Record& record, CallKind kind) const {
     return record.call == call_ && (record.outcome.kind == kind || record.outcome.kind == CallKind::harvest);
 }
@@ -18,7 +41,7 @@ bool Machine::take(const Record& record) {
             receive.named = true;
             receive.drained = false;
             request->stage = Stage::complete;
-            ++incoming(message->comm, message->from).consumed;
+            count_item(incoming(message->comm, message->from));
             buffers_.deliver(buffers_.self, *request, message->bytes);
         } else if (const auto* call = std::get_if<CollectiveItem>(&item)) {
             Request* request = requests_.find(call->request);

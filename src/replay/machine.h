@@ -82,8 +82,8 @@ class Machine {
     Machine(const Machine&) = default;  // as fork does it
     Machine& operator=(const Machine&) = default;
 
-    // The other copy of a rank, made where nothing has been started yet.
-    void follow() { mode_ = Mode::follow; }
+    // In the copy of a leader's memory: it follows from here on.
+    void follow();
 
     Rank me() const { return me_; }
     Mode mode() const { return mode_; }
@@ -148,7 +148,7 @@ class Machine {
 
     // ---- receipts, bounds
 
-    void copy(Copy copy) { stream_.copy(copy); }
+    void copy(Copy copy);  // the leader has one, or has lost it
     void became_stable(Position up_to);
     // One for each channel: so much has been consumed for good.
     Vec<Receipt> receipts() const;
@@ -201,6 +201,7 @@ class Machine {
                                      Vec<RequestNo>* all) const;
     void name(Request& receive, Record* record);
     void name_drained(Record* record);
+    static void count_item(Incoming& in);
     void count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const;
     void finish(Request& request, Record* record);
     void log(const Send& send, const Request& request);

@@ -5,6 +5,14 @@
 
 namespace fermata::replay {
 
+// The copy begins with this memory: all that was told or pulled so far is in it.
+void Machine::copy(Copy copy) {
+    stream_.copy(copy);
+    pending_.clear();
+    for (Incoming& in : in_) in.stable = in.counted(true);
+    for (Communicator& on : comms_) on.stable = on.told;
+}
+
 void Machine::became_stable(Position up_to) {
     stream_.became_stable(up_to);
     size_t over = 0;
@@ -163,7 +171,8 @@ void Machine::pulled(Uid uid, const Envelope& from, Bytes bytes) {
 // the library had completed before counts with it: its channel's later messages do.
 void Machine::drained_checkpoint() {
     for (Request& request : requests_)
-        if (request.receive() && request.stage == Stage::below && rules().have(Rule::drain_takes_all))
+        if (mode_ == Mode::live && request.receive() && request.stage == Stage::below &&
+            rules().have(Rule::drain_takes_all))
             drained(request.no, *request.receive()->got);
     if (rules().have(Rule::drain_is_receipts)) return;
     for (Outgoing& out : out_) {

@@ -9,7 +9,7 @@ namespace fermata::replay {
 void Machine::count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const {
     for (const Item& item : record.items) {
         if (const auto* message = std::get_if<MessageItem>(&item)) {
-            ++in->of(Channel{message->comm, message->from.source, me_, message->from.tag}).consumed;
+            count_item(in->of(Channel{message->comm, message->from.source, me_, message->from.tag}));
         } else if (const auto* call = std::get_if<CollectiveItem>(&item)) {
             for (CommCounts& one : *comms)
                 if (one.uid == call->comm) one.told.add(call->instance);

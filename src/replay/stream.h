@@ -23,7 +23,11 @@ class Stream {
     void became_stable(Position up_to) {
         if (up_to > stable_) stable_ = up_to;
     }
-    void copy(Copy copy) { copy_ = copy; }
+    // A copy begins with all that has been told so far.
+    void copy(Copy copy) {
+        copy_ = copy;
+        stable_ = end_;
+    }
 
   private:
     Copy copy_ = Copy::none;

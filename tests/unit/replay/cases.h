@@ -27,6 +27,10 @@ inline Case random_case(uint64_t seed, uint64_t schedule) {
     one.plan.kills = pick(4);
     one.plan.hops = pick(3);
     one.plan.drains = pick(3);
+    if (pick(2) == 0) {
+        one.plan.clones = pick(4);
+        one.plan.kills = pick(6);
+    }
     int often[] = {8, 20, 60};
     one.plan.rarely = often[pick(3)];
     one.plan.lazy = pick(5) < 2;
@@ -44,6 +48,7 @@ struct Sum {
         all.kills += one.kills;
         all.hops += one.hops;
         all.drains += one.drains;
+        all.clones += one.clones;
         all.promotions += one.promotions;
         all.epochs += one.epochs;
         all.resent += one.resent;
@@ -55,8 +60,8 @@ struct Sum {
         auto n = [](uint64_t count, const char* what) { return ", " + std::to_string(count) + " " + what; };
         return std::to_string(runs) + " runs" + n(all.steps, "steps") + n(all.kills, "deaths") +
                n(all.promotions, "promotions") + n(all.hops, "hops") + n(all.drains, "drains") +
-               n(all.epochs, "epochs") + n(all.resent, "messages sent again") + n(all.debts, "debts") +
-               n(all.played, "rings played") + n(all.orphans, "orphans");
+               n(all.clones, "clones") + n(all.epochs, "epochs") + n(all.resent, "messages sent again") +
+               n(all.debts, "debts") + n(all.played, "rings played") + n(all.orphans, "orphans");
     }
 };
 

@@ -126,7 +126,7 @@ bool Job::take(Step step, size_t index) {
         case Step::receipt:
             return did(receipts(seat, false), "receipt from");
         case Step::everywhere:
-            return first && did(everywhere(false), "everywhere");
+            return first && did(everywhere(), "everywhere");
         case Step::forward:
             return did(forward(seat), "forwarded");
         case Step::notice:
@@ -155,11 +155,12 @@ bool Job::calm() const {
 }
 
 bool Job::event() {
-    int all = plan_.kills + plan_.hops + plan_.drains;
+    int all = plan_.kills + plan_.hops + plan_.drains + plan_.clones;
     if (all == 0) return false;
     int which = static_cast<int>(pick(static_cast<size_t>(all)));
     if (which < plan_.kills) return kill();
     if (which < plan_.kills + plan_.drains) return drain();
+    if (which < plan_.kills + plan_.drains + plan_.clones) return clone();
     if (stage_ != Stage::running || released_) return false;
     for (const auto& seat : seats_)
         if (seat->dead()) return false;
@@ -191,6 +192,24 @@ bool Job::kill() {
     seat.leader.reset();
     seat.child.reset();
     trace("leader dies", victim);
+    return true;
+}
+
+// A rank without a copy gets one.
+bool Job::clone() {
+    size_t rank = pick(seats_.size());
+    Seat& seat = *seats_[rank];
+    bool runs = seat.leader && !seat.frozen && !seat.child && !seat.follower && !released_;
+    if (!runs || seat.leader->machine.mode() != Mode::live || !seat.leader->machine.went()) return false;
+    plan_.clones--;
+    out_.clones++;
+    seat.follower = seat.leader->clone();
+    seat.follower->library.reset();
+    seat.follower->machine.follow();
+    seat.leader->machine.copy(replay::Copy::follows);
+    seat.arrived = seat.acknowledged = value(seat.leader->machine.stream().end());
+    seat.kept = seat.out;
+    trace("cloned", rank);
     return true;
 }
 
@@ -270,7 +289,7 @@ std::optional<ToldSet> Job::everywhere_now(const Communicator& on) const {
     return all;
 }
 
-bool Job::everywhere(bool) {
+bool Job::everywhere() {
     for (auto& seat : seats_) {
         if (!seat->leader) continue;
         Vec<Uid> uids;

@@ -20,7 +20,7 @@ struct Plan {
     std::vector<bool> replicated;  // by rank
     bool level_node = false;       // a record is stable when it has come to the copy's node, not when written
     size_t ring = 4;               // records
-    int kills = 0, hops = 0, drains = 0;
+    int kills = 0, hops = 0, drains = 0, clones = 0;
     int rarely = 20;    // one step in so many is such an event
     bool lazy = false;  // records stay on their way as long as something else can happen
     uint64_t log_bytes = 1 << 20;
@@ -32,8 +32,9 @@ struct Plan {
 struct Result {
     std::string fault;  // empty: all checks held
     bool rolled_back = false;
-    uint64_t steps = 0, kills = 0, hops = 0, drains = 0, promotions = 0, epochs = 0, resent = 0, debts = 0;
-    uint64_t from_result = 0, passed = 0, played = 0, orphans = 0, spilled = 0;
+    uint64_t steps = 0, kills = 0, hops = 0, drains = 0, clones = 0, promotions = 0, epochs = 0, resent = 0,
+             debts = 0;
+    uint64_t played = 0, orphans = 0;
 };
 
 class Job {
@@ -82,6 +83,7 @@ class Job {
     bool event();
     bool kill();
     bool drain();
+    bool clone();
     bool deliver_link(Seat& seat);
     bool notice(Seat& seat);
     void begin_epoch();
@@ -91,7 +93,7 @@ class Job {
     bool release();
     bool ring_ended(Seat& seat);
     bool receipts(Seat& seat, bool all);
-    bool everywhere(bool all);
+    bool everywhere();
     std::optional<ToldSet> everywhere_now(const Communicator& on) const;
     bool forward(Seat& seat);
     bool over() const;

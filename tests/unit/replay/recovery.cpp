@@ -124,7 +124,7 @@ void Job::check_end() {
             throw Fault{"output is not what the rank has printed"};
     }
     for (bool more = true; more;) {
-        more = everywhere(true);
+        more = everywhere();
         for (auto& seat : seats_) more = receipts(*seat, true) || more;
     }
     bool all_live = true;  // a copy promoted after the release sends no receipts any more: nobody needs them

@@ -190,6 +190,30 @@ TEST_F(TwoRanks, ReceiptsSayWhatTheQueueHasOnly) {
     EXPECT_EQ(machine.receipts()[0].taken, MessageNo{1});
 }
 
+TEST_F(TwoRanks, ACopyHasWhatWasPulledBeforeIt) {
+    machine.pulled(Uid{1}, Envelope{Rank(1), Tag{7}}, Bytes(8, 1));
+    machine.enter();
+    Machine copy = machine;
+    copy.follow();
+    machine.copy(replay::Copy::follows);
+    ASSERT_EQ(machine.receipts().size(), 1u);
+    Record record;
+    for (Machine* one : {&machine, &copy}) {
+        RequestNo no = one->start_receive(Pattern{Uid{1}, {}, {}}).no;
+        if (one == &copy) {
+            Vec<Record> ring{record};
+            ASSERT_EQ(copy.said(ring).consumed.size(), 1u);
+            EXPECT_EQ(copy.said(ring).consumed[0].count, MessageNo{1}) << "named, but not another one";
+            EXPECT_TRUE(copy.take(record));
+            EXPECT_EQ(copy.said({}).consumed[0].count, MessageNo{1});
+            continue;
+        }
+        Outcome outcome{.kind = CallKind::receive};
+        outcome.told.push_back(no);
+        record = machine.tell(std::move(outcome));
+    }
+}
+
 TEST_F(TwoRanks, SynchronousSendsWaitForAReceive) {
     machine.enter();
     RequestNo no = machine.start_send(channel, true).no;
