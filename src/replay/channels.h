@@ -42,7 +42,7 @@ struct Incoming {
     }
 };
 
-// By channel, made at the first use. References hold until the next first use.
+// A table by channel; entries are made at the first use. References hold until the next first use.
 template <class End>
 class ChannelTable {
   public:

@@ -1,5 +1,5 @@
-// What a collective call is to the log: its kind, and the form in which a member issues it: normally, and
-// when a recovery finds that some members were told it and some were not.
+// Says what a collective call is to the log: its kind, and the form in which a member issues it: normally,
+// and when a recovery finds that some members were told it and some were not.
 #pragma once
 
 #include "replay/memory.h"
@@ -32,7 +32,7 @@ struct Arguments {
     bool overwrites = false;     // the input lies where the result goes
 };
 
-// How a member takes part below.
+// The form in which a member takes part below.
 enum class Way : uint8_t {
     native,       // the library's call as the program made it (blocking or not)
     twin,         // the non-blocking form, from the input
@@ -53,7 +53,7 @@ struct Planned {
 
 // Undisturbed, and when nobody was told.
 Way normal_way(const Arguments& call, Rules rules);
-// Of a member that was not told an instance of the plan; `pass` of one that was: it owes nothing.
+// The form for an instance of the plan; `pass` of a member that was told it: it owes nothing.
 Way planned_way(const Arguments& call, const Planned& planned, Rank me, Rules rules);
 
 }  // namespace fermata::replay

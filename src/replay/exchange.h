@@ -1,4 +1,4 @@
-// What a recovery puts together while all stand still: each rank says what it has consumed and was told
+// A recovery puts this together while all stand still: each rank says what it has consumed and was told
 // (Counts), and hears what that means for its sends and collectives (Orders). Nothing of one attempt is used
 // in the next one.
 #pragma once

@@ -11,7 +11,7 @@ class Finish {
   public:
     explicit Finish(uint32_t ranks, Rules rules = {}) : arrived_(ranks, 0), missing_(ranks), rules_(rules) {}
 
-    // Whoever plays it: an arrival stays valid when its leader dies. Again is no fault.
+    // Notes the rank, whoever plays it: an arrival stays valid when its leader dies. Again is no fault.
     void arrived(Rank rank) {
         if (!arrived_[rank.index()]) missing_--;
         arrived_[rank.index()] = 1;

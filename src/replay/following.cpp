@@ -3,7 +3,7 @@
 
 namespace fermata::replay {
 
-// What the library had to do is its leader's.
+// Leaves to its leader what the library has to do.
 void Machine::follow() {
     mode_ = Mode::follow;
     stream_.copy(Copy::none);

@@ -18,13 +18,13 @@ namespace fermata::replay {
 // The program's memory, which the machine does not know. All must be set.
 struct Buffers {
     void* self;
-    // What a send carries, what a collective's member contributes: appended to the bytes.
+    // Appends what a send carries, what a collective's member contributes.
     void (*contribution)(void* self, const Request&, Bytes*);
-    // What a receive or a collective has got.
+    // Appends what a receive or a collective has got.
     void (*arrived)(void* self, const Request&, Bytes*);
-    // ... is put there: from the queue, or from the stream.
+    // Puts it there: from the queue, or from the stream.
     void (*deliver)(void* self, const Request&, const Bytes&);
-    // The program is about to hear of it: status and handle are written now.
+    // Says that the program is about to hear of it: status and handle are written now.
     void (*told)(void* self, const Request&);
 };
 
@@ -39,7 +39,7 @@ enum class Mode : uint8_t {
     play,    // promoted: the rest of the stream first
 };
 
-// What a receiver says of a channel: so many messages need not be kept, so many a receive has taken.
+// A receiver's word on a channel: so many messages need not be kept, so many a receive has taken.
 struct Receipt {
     Channel channel;
     MessageNo count, taken;
@@ -52,7 +52,7 @@ struct Queued {
     Bytes bytes;
 };
 
-// What the new lower half has to be given, in this order.
+// Actions: what the new lower half is given, one after the other.
 struct SendOpen {
     RequestNo request;
 };
@@ -82,7 +82,7 @@ class Machine {
     Machine(const Machine&) = default;  // as fork does it
     Machine& operator=(const Machine&) = default;
 
-    // In the copy of a leader's memory: it follows from here on.
+    // Makes a follower of the copy of a leader's memory.
     void follow();
 
     Rank me() const { return me_; }
@@ -99,7 +99,7 @@ class Machine {
 
     void enter() { ++call_; }  // each MPI call
     CallNo call() const { return call_; }
-    // What leaves the rank waits until whatever led to it is stable.
+    // True once whatever led here is stable: nothing leaves the rank before.
     bool may_send() const;
     bool may_start_collective() const;
     bool may_finalize() const;
@@ -141,7 +141,7 @@ class Machine {
 
     // ---- a copy that follows or plays
 
-    // Is it what the present call says next? False: the copies have parted.
+    // Compares it with the present call. False: the copies have parted.
     bool fits(const Record& record, CallKind kind) const;
     // True: the call has its outcome. False: it was a harvest, and the call wants the next one.
     bool take(const Record& record);
@@ -175,10 +175,10 @@ class Machine {
 
     // ---- recovery
 
-    // Of a process that stands still. `ring`: what a copy has not taken yet.
+    // Counts of a process that stands still. `ring`: what a copy has not taken yet.
     Said said(std::span<const Record> ring) const;
-    // In the new process. In mode live what the library is to be given; a copy that followed plays from now
-    // on.
+    // Called in the new process. In mode live what the library is to be given; a copy that followed plays
+    // from now on.
     Vec<Action> recover(const Orders& orders);
     void go(Epoch epoch) { went_ = went_ || epoch == epoch_; }
     bool went() const { return went_; }
@@ -239,7 +239,7 @@ class Machine {
     Vec<Queued> queue_;
     Stream stream_;
     Vec<Pending> pending_;
-    // Of communicators that a copy which follows has not made yet.
+    // Sets of communicators that a copy which follows has not made yet.
     struct Early {
         Uid comm;
         ToldSet everywhere;

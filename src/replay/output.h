@@ -27,7 +27,7 @@ class OutputEnd {
         while (over < chunks_.size() && chunks_[over].begin + chunks_[over].bytes.size() <= count) over++;
         chunks_.erase(chunks_.begin(), chunks_.begin() + static_cast<ptrdiff_t>(over));
     }
-    // What the root gets next, behind its `count` bytes: of writes that stand on stable records only.
+    // The bytes that the root gets next, behind its `count`: of writes that stand on stable records only.
     Bytes ready(Position stable, uint64_t count) const {
         Bytes next;
         for (const Chunk& chunk : chunks_) {

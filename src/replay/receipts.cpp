@@ -1,4 +1,4 @@
-// What bounds the logs: receipts of consumed messages, and sets of instances that all members were told.
+// The bounds of the logs: receipts of consumed messages, and sets of instances that all members were told.
 #include <algorithm>
 
 #include "replay/machine.h"
@@ -34,11 +34,12 @@ Vec<Receipt> Machine::receipts() const {
     for (const Incoming& in : in_) {
         MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
         if (count == MessageNo{}) continue;
-        MessageNo taken = count;
-        if (!stream_.has_copy())  // what is in the queue came behind all that receives have
-            for (const Queued& one : queue_)
-                if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
-                    taken = previous(taken);
+        // What is in the queue came behind all that receives have.
+        MessageNo taken = in.counted(true);
+        for (const Queued& one : queue_)
+            if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
+                taken = previous(taken);
+        taken = std::min(taken, count);
         all.push_back(Receipt{in.channel, count, taken});
     }
     return all;
@@ -167,8 +168,8 @@ void Machine::pulled(Uid uid, const Envelope& from, Bytes bytes) {
     incoming(uid, from).pulled++;
 }
 
-// What it pulled is known by receipts, as everything else: a copy of the receiver was not told of it. What
-// the library had completed before counts with it: its channel's later messages do.
+// Cuts nothing: what was pulled is known by receipts, as everything else: a copy of the receiver was not told
+// of it. What the library had completed before counts with it: its channel's later messages do.
 void Machine::drained_checkpoint() {
     for (Request& request : requests_)
         if (mode_ == Mode::live && request.receive() && request.stage == Stage::below &&

@@ -48,7 +48,7 @@ struct Probed {
     Uid comm;
     Envelope from;
 };
-// What a call says beside data.
+// All that a call says beside data.
 struct Outcome {
     CallKind kind;
     bool flag = true;

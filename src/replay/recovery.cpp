@@ -5,7 +5,7 @@
 
 namespace fermata::replay {
 
-// As if the record had been played.
+// Counts as if the record had been played.
 void Machine::count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const {
     for (const Item& item : record.items) {
         if (const auto* message = std::get_if<MessageItem>(&item)) {

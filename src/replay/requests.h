@@ -1,5 +1,5 @@
-// What a rank has started and the program was not told complete: one list in the order of starting, which is
-// the order of sends and the order of posting, too.
+// Requests: what a rank has started and the program was not told complete, one list in the order of starting,
+// which is the order of sends and the order of posting, too.
 #pragma once
 
 #include "replay/collective.h"
@@ -46,7 +46,7 @@ struct Request {
     const Send* send() const { return std::get_if<Send>(&what); }
     const Receive* receive() const { return std::get_if<Receive>(&what); }
     const Collective* collective() const { return std::get_if<Collective>(&what); }
-    // Of a receive: the library, or nobody yet, has its message.
+    // True of a receive whose message the library, or nobody yet, has.
     bool is_open() const { return stage < Stage::complete; }
 };
 
@@ -64,7 +64,7 @@ class Requests {
     static void tell(Request& request) { request.stage = Stage::told; }
     void sweep();
 
-    // In the order of starting. Those told since the last sweep are among them.
+    // Iterators in the order of starting. Those told since the last sweep are among them.
     auto begin() { return list_.begin(); }
     auto end() { return list_.end(); }
     auto begin() const { return list_.begin(); }

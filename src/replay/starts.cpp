@@ -1,4 +1,4 @@
-// How operations begin: numbers are given once, and a hop does not change them.
+// Operations begin here: numbers are given once, and a hop does not change them.
 #include "replay/machine.h"
 
 namespace fermata::replay {
@@ -84,7 +84,7 @@ const Request& Machine::start_collective(Uid uid, const Arguments& arguments, st
     return request;
 }
 
-// Nothing: the call passes.
+// The form of a call in this epoch; nothing: it passes.
 std::optional<Take> Machine::way_now(const Communicator& on, const Request& request) const {
     const Collective& call = *request.collective();
     const Planned* planned = on.planned(call.instance);

@@ -6,7 +6,7 @@
 
 namespace fermata::replay {
 
-// Is there a copy that follows, and where must a record have come to be stable?
+// Says whether a copy follows: without one every record is stable.
 enum class Copy : uint8_t { none, follows };
 
 class Stream {

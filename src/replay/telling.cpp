@@ -18,17 +18,16 @@ std::optional<RequestNo> Machine::closure(Uid uid, const Envelope& of, RequestNo
         Uid comm;
         Envelope envelope;
     };
-    Vec<From> messages{From{uid, of}};
+    Vec<From> others;  // rarely any: no memory is taken
     // Of each only earlier ones can be in it, so one walk backwards finds all.
     for (auto at = requests_.end(); at != requests_.begin();) {
         const Request& request = *--at;
         const Receive* receive = request.receive();
         if (request.no >= before || !receive || !request.is_open()) continue;
-        bool takes = std::any_of(messages.begin(), messages.end(),
-                                 [&](const From& m) { return receive->pattern.takes(m.comm, m.envelope); });
-        if (!takes) continue;
+        auto takes = [&](const From& m) { return receive->pattern.takes(m.comm, m.envelope); };
+        if (!takes(From{uid, of}) && std::none_of(others.begin(), others.end(), takes)) continue;
         if (request.stage != Stage::below) return request.no;
-        messages.push_back(From{receive->pattern.comm, *receive->got});
+        others.push_back(From{receive->pattern.comm, *receive->got});
         if (all) all->push_back(request.no);
     }
     return {};

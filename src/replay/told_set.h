@@ -11,7 +11,7 @@ class ToldSet {
   public:
     bool has(Instance i) const;
     void add(Instance i);
-    // What is in both.
+    // Takes out what the other one has not.
     void keep_those_in(const ToldSet& other);
     void add_all(const ToldSet& other);
     bool has_all_of(const ToldSet& other) const;

@@ -47,7 +47,7 @@ struct Channel {
     auto operator<=>(const Channel&) const = default;
 };
 
-// From whom a message came, and with which tag.
+// The sender of a message, and its tag.
 struct Envelope {
     Rank source;
     Tag tag;

@@ -1,4 +1,4 @@
-// What is drawn for one run, and sums over runs.
+// One run as it is drawn, and sums over runs.
 #pragma once
 
 #include <string>

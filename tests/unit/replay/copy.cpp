@@ -1,4 +1,4 @@
-// How a wrapper of the front will call the machine: this interpreter does the same with simulated calls.
+// The interpreter calls the machine as wrappers of the front will.
 #include "copy.h"
 
 #include <algorithm>

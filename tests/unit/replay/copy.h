@@ -23,7 +23,7 @@ struct Entry {
     uint64_t digest;
 };
 
-// What a copy finds outside of its memory.
+// The outside of a copy's memory.
 class Door {
   public:
     virtual ~Door() = default;
@@ -36,7 +36,7 @@ class Door {
     virtual size_t pick(size_t below) = 0;
 };
 
-// What the program has done, to be compared at the end.
+// All that the program has done, to be compared at the end.
 struct History {
     struct Consumed {
         RequestNo request;

@@ -1,4 +1,4 @@
-// What can happen in a job, and the failures.
+// All that can happen in a job, and the failures.
 #include "job.h"
 
 #include <algorithm>
@@ -269,7 +269,7 @@ bool Job::receipts(Seat& seat, bool all) {
     return any;
 }
 
-// What all members' present leaders were told for good.
+// The instances that all members' present leaders were told for good.
 std::optional<ToldSet> Job::everywhere_now(const Communicator& on) const {
     std::optional<ToldSet> all;
     for (Rank member : on.members) {

@@ -12,7 +12,7 @@
 
 namespace fermata::replay::test {
 
-// What a message carries: what was computed, and its true number and place, which no receiver looks at.
+// The bytes of a message: what was computed, and its true number and place, which no receiver looks at.
 struct Content {
     uint64_t value = 0;
     uint64_t number = 0;
@@ -48,7 +48,7 @@ class Library {
     };
     std::optional<Got> received(Rank rank, RequestNo request) const;
     void forget(Rank rank, RequestNo request);
-    // What a probe finds: the first that no receive has taken.
+    // The message that a probe finds: the first that no receive has taken.
     std::optional<Got> probe(Rank rank, const Pattern& pattern) const;
 
     struct Part {
@@ -103,7 +103,7 @@ class Library {
     std::map<Uid, Comm> comms_;
 };
 
-// What the member gets, from what all contribute; the form matters where the order of evaluation does.
+// The member's result, from what all contribute; the form matters where the order of evaluation does.
 uint64_t evaluate(const Library::Part& mine, Rank me, const std::map<Rank, uint64_t>& inputs);
 
 }  // namespace fermata::replay::test
