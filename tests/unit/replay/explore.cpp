@@ -11,7 +11,7 @@ using namespace fermata::replay::test;
 
 int main(int argc, char** argv) {
     uint64_t programs = 1000, seed = 1, schedules = 3;
-    int away = 0;
+    int away = 0, moments = 0;
     bool trace = false, small = false;
     for (int i = 1; i < argc; i++) {
         std::string option = argv[i];
@@ -24,6 +24,8 @@ int main(int argc, char** argv) {
             schedules = number();
         else if (option == "--away")
             away = static_cast<int>(number());
+        else if (option == "--moments")
+            moments = static_cast<int>(number());
         else if (option == "--small")
             small = true;
         else if (option == "--trace")
@@ -31,8 +33,18 @@ int main(int argc, char** argv) {
         else
             return fprintf(stderr,
                            "usage: replay-explore [--programs N] [--seed S] [--schedules K] [--away N] "
-                           "[--small] [--trace]\n"),
+                           "[--small] [--moments 1|2] [--trace]\n"),
                    2;
+    }
+    if (moments != 0) {
+        Sum sum;
+        for (const Small& one : small_programs())
+            for (uint64_t k = 0; k < programs; k++)
+                for (bool node : {false, true})
+                    if (std::string fault = every_moment(one, seed + k, node, moments, &sum); !fault.empty())
+                        return printf("%s: %s\n", one.name, fault.c_str()), 1;
+        printf("%s\n", sum.text().c_str());
+        return 0;
     }
     if (small) {
         int bad = 0;

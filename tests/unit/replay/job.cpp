@@ -40,6 +40,7 @@ Result Job::run() {
     try {
         while (!over()) {
             if (++out_.steps > plan_.step_limit) throw Fault{"no end in sight"};
+            planned_event();
             if (pick(static_cast<size_t>(plan_.rarely)) == 0 && event()) continue;
             if (out_.rolled_back) return out_;
             // Some steps are drawn, and may draw nothing.
@@ -161,14 +162,38 @@ bool Job::event() {
     if (which < plan_.kills) return kill();
     if (which < plan_.kills + plan_.drains) return drain();
     if (which < plan_.kills + plan_.drains + plan_.clones) return clone();
+    if (!may_hop()) return false;
+    plan_.hops--;
+    hop("hop");
+    return true;
+}
+
+bool Job::may_hop() const {
     if (stage_ != Stage::running || released_) return false;
     for (const auto& seat : seats_)
         if (seat->dead()) return false;
-    plan_.hops--;
+    return true;
+}
+
+void Job::hop(const char* why) {
     out_.hops++;
     begin_epoch();
-    trace("hop");
-    return true;
+    trace(why);
+}
+
+void Job::planned_event() {
+    while (next_moment_ < plan_.moments.size() && plan_.moments[next_moment_].step <= out_.steps) {
+        const Moment& moment = plan_.moments[next_moment_++];
+        if (!moment.dies && may_hop()) hop("hop");
+        if (moment.dies && seats_[*moment.dies]->leader && seats_[*moment.dies]->follower) die(*moment.dies);
+    }
+}
+
+void Job::die(size_t victim) {
+    out_.kills++;
+    seats_[victim]->leader.reset();
+    seats_[victim]->child.reset();
+    trace("leader dies", victim);
 }
 
 bool Job::kill() {
@@ -188,10 +213,7 @@ bool Job::kill() {
         return false;
     }
     plan_.kills--;
-    out_.kills++;
-    seat.leader.reset();
-    seat.child.reset();
-    trace("leader dies", victim);
+    die(victim);
     return true;
 }
 
@@ -225,9 +247,7 @@ bool Job::drain() {
     trace("drain");
     if (plan_.hops > 0 && pick(2) == 0) {
         plan_.hops--;
-        out_.hops++;
-        begin_epoch();
-        trace("hop after it");
+        hop("hop after it");
     }
     return true;
 }

@@ -16,13 +16,20 @@
 
 namespace fermata::replay::test {
 
+// A failure at a given step: the death of a rank's leader, or a hop.
+struct Moment {
+    uint64_t step;
+    std::optional<size_t> dies;
+};
+
 struct Plan {
     std::vector<bool> replicated;  // by rank
     bool level_node = false;       // a record is stable when it has come to the copy's node, not when written
     size_t ring = 4;               // records
     int kills = 0, hops = 0, drains = 0, clones = 0;
-    int rarely = 20;    // one step in so many is such an event
-    bool lazy = false;  // records stay on their way as long as something else can happen
+    std::vector<Moment> moments;  // besides those drawn; ascending
+    int rarely = 20;              // one step in so many is such an event
+    bool lazy = false;            // records stay on their way as long as something else can happen
     uint64_t log_bytes = 1 << 20;
     Rule away = Rule::none;
     bool rollbacks = true;  // a rank without a copy may die
@@ -82,6 +89,10 @@ class Job {
     bool take(Step step, size_t seat);
     bool event();
     bool kill();
+    void die(size_t victim);
+    void hop(const char* why);
+    bool may_hop() const;
+    void planned_event();
     bool drain();
     bool clone();
     bool deliver_link(Seat& seat);
@@ -115,6 +126,7 @@ class Job {
     std::vector<Orders> orders_;
     Finish finish_;
     bool released_ = false;
+    size_t next_moment_ = 0;
     std::map<Uid, ToldSet> everywhere_;
 
     friend class Seat;

@@ -32,6 +32,11 @@ TEST_P(Rules, HoldsOtherwise) {
     }
 }
 
+TEST_P(Rules, HoldAtEveryMoment) {
+    Sum sum;
+    for (bool node : {false, true}) ASSERT_EQ(every_moment(GetParam(), 1, node, 1, &sum), "");
+}
+
 INSTANTIATE_TEST_SUITE_P(Each, Rules, testing::ValuesIn(small_programs()),
                          [](const auto& info) { return std::string(info.param.name); });
 

@@ -153,4 +153,40 @@ inline Case small_case(const Small& small, uint64_t k, Rule away) {
     return one;
 }
 
+// The same schedule again and again, all ranks with a copy: with a death or a hop at each of its steps, and
+// for `failures` = 2 with another one at each step behind it. Returns the first fault.
+inline std::string every_moment(const Small& small, uint64_t seed, bool node, int failures, Sum* sum) {
+    Case one = small_case(small, seed, Rule::none);
+    one.plan.kills = one.plan.hops = one.plan.drains = 0;
+    one.plan.replicated.assign(one.program.ranks.size(), true);
+    one.plan.level_node = node;
+    auto run = [&](std::vector<Moment> moments, uint64_t* steps) {
+        one.plan.moments = std::move(moments);
+        Result out = Job(one.program, one.plan, one.seed).run();
+        sum->add(out);
+        *steps = out.steps;
+        if (out.fault.empty()) return out.fault;
+        std::string text = out.fault + ", seed " + std::to_string(seed) + ", with";
+        for (const Moment& moment : one.plan.moments) {
+            text += moment.dies ? " a death of " + std::to_string(*moment.dies) : std::string(" a hop");
+            text += " at step " + std::to_string(moment.step);
+        }
+        return text;
+    };
+    uint64_t steps = 0, more = 0, last = 0;
+    std::string fault = run({}, &steps);
+    auto kinds = one.program.ranks.size() + 1;
+    auto moment = [&](uint64_t step, size_t kind) {
+        return kind == 0 ? Moment{step, {}} : Moment{step, kind - 1};
+    };
+    for (uint64_t step = 1; step <= steps && fault.empty(); step++)
+        for (size_t kind = 0; kind < kinds && fault.empty(); kind++) {
+            fault = run({moment(step, kind)}, &more);
+            for (uint64_t then = step; failures > 1 && then <= more && fault.empty(); then++)
+                for (size_t other = 0; other < kinds && fault.empty(); other++)
+                    fault = run({moment(step, kind), moment(then, other)}, &last);
+        }
+    return fault;
+}
+
 }  // namespace fermata::replay::test
