@@ -41,6 +41,20 @@ CASES = [
     ("finalize", "", HOLDS, True),
     ("finalize", "EARLY", ASSERTION, False),
     ("finalize", "NOHOLD", ASSERTION, False),
+    ("replay", "", HOLDS, True),
+    ("replay", "NOCOMMIT", ASSERTION, False),
+    ("replay", "NOSUPPRESS", ASSERTION, False),
+    ("replay", "TRUNCACTUAL", DEADLOCK, False),
+    ("replay", "RMAX", DEADLOCK, True),
+    ("replay", "NOLOG", DEADLOCK, False),
+    ("replay", "NORESEND", DEADLOCK, False),
+    ("redo", "", HOLDS, True),
+    ("redo", "ENTERED", ASSERTION, False),
+    ("redo", "INPUTS", ASSERTION, False),
+    ("redo", "NODEBT", DEADLOCK, False),
+    ("redo", "NOTBINDING", ASSERTION, True),
+    ("redo", "CUTACTUAL", ASSERTION, False),
+    ("redo", "PASTRING", DEADLOCK, False),
 ]
 MEMORY_MB = 1024
 

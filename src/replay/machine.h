@@ -1,0 +1,251 @@
+// Machine: the message log of one rank, in the upper memory of its process. Leader and replica run the same
+// code on it.
+//
+// A pure state machine: calls in, what to do comes out. No MPI, no I/O, no clock, no thread, no libc malloc,
+// no exceptions. docs/internals/message-log.md explains the protocol and how wrappers call this; the rules
+// that it names are those of rules.h.
+#pragma once
+
+#include <span>
+
+#include "replay/channels.h"
+#include "replay/communicator.h"
+#include "replay/requests.h"
+#include "replay/stream.h"
+
+namespace fermata::replay {
+
+// The program's memory, which the machine does not know. All must be set.
+struct Buffers {
+    void* self;
+    // Appends what a send carries, what a collective's member contributes.
+    void (*contribution)(void* self, const Request&, Bytes*);
+    // Appends what a receive or a collective has got.
+    void (*arrived)(void* self, const Request&, Bytes*);
+    // Puts it there: from the queue, or from the stream.
+    void (*deliver)(void* self, const Request&, const Bytes&);
+    // Says that the program is about to hear of it: status and handle are written now.
+    void (*told)(void* self, const Request&);
+};
+
+struct Options {
+    uint64_t log_bytes = uint64_t{256} << 20;  // beyond it messages are spilled
+    Rules rules;
+};
+
+enum class Mode : uint8_t {
+    live,    // calls go to the library
+    follow,  // ... take what the leader's said
+    play,    // promoted: the rest of the stream first
+};
+
+// A receiver's word on a channel: so many messages need not be kept, so many a receive has taken.
+struct Receipt {
+    Channel channel;
+    MessageNo count, taken;
+};
+
+// Pulled by a drain, not asked for by the program yet.
+struct Queued {
+    Uid comm;
+    Envelope from;
+    Bytes bytes;
+};
+
+// Actions: what the new lower half is given, one after the other.
+struct SendOpen {
+    RequestNo request;
+};
+struct SendLogged {
+    Channel channel;
+    MessageNo number;
+};
+struct Post {
+    RequestNo request;
+};
+struct Take {  // part in a collective
+    RequestNo request;
+    Way way;
+    Rank from;  // of `from_result`
+};
+struct Pay {  // a debt: from the log, the result to nowhere
+    Uid comm;
+    Instance instance;
+    Way way;
+    Rank from;
+};
+using Action = std::variant<SendOpen, SendLogged, Post, Take, Pay>;
+
+class Machine {
+  public:
+    Machine(Rank me, const Buffers& buffers, const Options& options);
+    Machine(const Machine&) = default;  // as fork does it
+    Machine& operator=(const Machine&) = default;
+
+    // Makes a follower of the copy of a leader's memory.
+    void follow();
+
+    Rank me() const { return me_; }
+    Mode mode() const { return mode_; }
+    Epoch epoch() const { return epoch_; }
+    const Stream& stream() const { return stream_; }
+    const Rules& rules() const { return options_.rules; }
+    void buffers(const Buffers& buffers) { buffers_ = buffers; }  // of a copy, in tests
+    // MPI_COMM_WORLD, in MPI_Init.
+    void world(Uid uid, std::span<const Rank> members);
+    const Communicator* find(Uid uid) const { return const_cast<Machine*>(this)->comm(uid); }
+
+    // ---- calls of the program: starts
+
+    void enter() { ++call_; }  // each MPI call
+    CallNo call() const { return call_; }
+    // True once whatever led here is stable: nothing leaves the rank before.
+    bool may_send() const;
+    bool may_start_collective() const;
+    bool may_finalize() const;
+    // Gives it its number. `outside`: hand it to the library (in mode live), then say issued(); `complete`:
+    // it needs none.
+    const Request& start_send(const Channel& channel, bool synchronous);
+    const Request& start_receive(const Pattern& pattern);
+    // `way` is set in mode live unless the call passes.
+    const Request& start_collective(Uid comm, const Arguments& arguments, std::optional<Take>* way);
+    const Request* request(RequestNo no) const { return requests_.find(no); }
+    // The input of a collective: kept apart, if its call overwrites it.
+    void input_of(RequestNo no, Bytes* input) const;
+
+    // ---- what the library says
+
+    void issued(RequestNo no);
+    void completed(RequestNo no, std::optional<Made> made = {});  // a send, a collective
+    void received(RequestNo no, Envelope from);
+    void sent_from_log(const Channel& channel, MessageNo number);  // such a send is complete
+    void paid(Uid comm, Instance instance);
+
+    // ---- calls of the program: ends
+
+    // Which request keeps this one from being told (perhaps itself)? The caller asks the library for that
+    // one: a Test says no if it is not complete, a wait goes on.
+    std::optional<RequestNo> missing(RequestNo no) const;
+    std::optional<RequestNo> missing_for_probe(Uid comm, const Envelope& found) const;
+    const Queued* queued(const Pattern& pattern) const;
+    // Bytes that must be spilled before so many more fit.
+    uint64_t log_lacks(uint64_t bytes) const;
+    // Until Go of the newest epoch nothing is told.
+    bool may_tell() const { return went_ || !rules().have(Rule::nothing_before_go); }
+    // The call's record is written before the call returns; without a copy nobody needs it.
+    Record tell(Outcome outcome);
+    // MPI_Request_free of a send that is not complete, local in both copies: it is logged now.
+    void free_send(RequestNo no);
+    bool can_harvest() const;
+    Record harvest();
+
+    // ---- a copy that follows or plays
+
+    // Compares it with the present call. False: the copies have parted.
+    bool fits(const Record& record, CallKind kind) const;
+    // True: the call has its outcome. False: it was a harvest, and the call wants the next one.
+    bool take(const Record& record);
+
+    // ---- receipts, bounds
+
+    void copy(Copy copy);  // the leader has one, or has lost it
+    void became_stable(Position up_to);
+    // One for each channel: so much has been consumed for good.
+    Vec<Receipt> receipts() const;
+    void receipt(const Receipt& receipt);
+    bool wants(const Receipt& receipt) const;  // it says something new
+    const ToldSet& stable_told(const Communicator& comm) const;
+    void everywhere(Uid comm, const ToldSet& told);
+    // Carried out by the caller: the oldest message of the log whose bytes are still in memory.
+    struct Spill {
+        Channel channel;
+        MessageNo number;
+    };
+    std::optional<Spill> next_to_spill() const;
+    void spilled(const Spill& what, uint64_t place);
+    const Logged* logged(const Channel& channel, MessageNo number);
+    const LoggedCall* logged(Uid comm, Instance instance);
+    bool logs_empty() const;
+
+    // ---- drain
+
+    void drained(RequestNo receive, Envelope from);
+    void pulled(Uid comm, const Envelope& from, Bytes bytes);
+    void drained_checkpoint();  // after all of these
+
+    // ---- recovery
+
+    // Counts of a process that stands still. `ring`: what a copy has not taken yet.
+    Said said(std::span<const Record> ring) const;
+    // Called in the new process. In mode live what the library is to be given; a copy that followed plays
+    // from now on.
+    Vec<Action> recover(const Orders& orders);
+    void go(Epoch epoch) { went_ = went_ || epoch == epoch_; }
+    bool went() const { return went_; }
+    // A playing copy's stream has no more, and Go was said: it is live.
+    Vec<Action> ring_ended();
+
+  private:
+    struct Pending {  // becomes stable with its record
+        Position at;
+        std::optional<Consumed> consumed;
+        Uid comm;
+        Instance instance;
+    };
+
+    Communicator* comm(Uid uid);
+    void add_comm(const Made& made, Uid parent, Instance made_as);
+    Incoming& incoming(Uid comm, const Envelope& from);
+    // telling.cpp
+    std::optional<RequestNo> closure(Uid comm, const Envelope& of, RequestNo before,
+                                     Vec<RequestNo>* all) const;
+    void name(Request& receive, Record* record);
+    void name_drained(Record* record);
+    static void count_item(Incoming& in);
+    void count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const;
+    void finish(Request& request, Record* record);
+    void log(const Send& send, const Request& request);
+    void log(Communicator& on, const Collective& call, const Request& request);
+    void commit(Record& record);
+    // receipts.cpp
+    bool owes(const Communicator& comm, Instance i) const;
+    void cut(Communicator& comm);
+    void forget_freed();
+    // recovery.cpp
+    Vec<Action> resume();
+    void resume_sends(Vec<Action>* actions);
+    void resume_receives(Vec<Action>* actions);
+    struct Numbered {
+        Instance instance;
+        Action action;
+    };
+    Vec<Numbered> debts(Communicator& comm);
+    void resume_collectives(Communicator& comm, Vec<Action>* actions);
+    std::optional<Take> way_now(const Communicator& on, const Request& request) const;
+
+    Rank me_;
+    Buffers buffers_;
+    Options options_;
+    Mode mode_ = Mode::live;
+    Epoch epoch_{};
+    bool went_ = true;  // Go of this epoch was said
+    CallNo call_{};
+    Ord ord_{};
+    Requests requests_;
+    ChannelTable<Outgoing> out_;
+    ChannelTable<Incoming> in_;
+    uint64_t log_size_ = 0;  // bytes of the log in memory
+    Vec<Communicator> comms_;
+    Vec<Queued> queue_;
+    Stream stream_;
+    Vec<Pending> pending_;
+    // Sets of communicators that a copy which follows has not made yet.
+    struct Early {
+        Uid comm;
+        ToldSet everywhere;
+    };
+    Vec<Early> early_;
+    Vec<CommOrders> orphans_;  // rebuilt, and made here later: their plans are binding, too
+};
+
+}  // namespace fermata::replay

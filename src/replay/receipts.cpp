@@ -1,0 +1,185 @@
+// The bounds of the logs: receipts of consumed messages, and sets of instances that all members were told.
+#include <algorithm>
+
+#include "replay/machine.h"
+
+namespace fermata::replay {
+
+// The copy begins with this memory: all that was told or pulled so far is in it.
+void Machine::copy(Copy copy) {
+    stream_.copy(copy);
+    pending_.clear();
+    for (Incoming& in : in_) in.stable = in.counted(true);
+    for (Communicator& on : comms_) on.stable = on.told;
+}
+
+void Machine::became_stable(Position up_to) {
+    stream_.became_stable(up_to);
+    size_t over = 0;
+    for (; over < pending_.size() && pending_[over].at <= up_to; over++) {
+        Pending& one = pending_[over];
+        if (one.consumed) {
+            Incoming& in = in_.of(one.consumed->channel);
+            in.stable = std::max(in.stable, one.consumed->count);
+        } else if (Communicator* on = comm(one.comm)) {
+            on->stable.add(one.instance);
+        }
+    }
+    pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(over));
+}
+
+Vec<Receipt> Machine::receipts() const {
+    Vec<Receipt> all;
+    if (mode_ != Mode::live) return all;
+    for (const Incoming& in : in_) {
+        MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
+        if (count == MessageNo{}) continue;
+        // What is in the queue came behind all that receives have.
+        MessageNo taken = in.counted(true);
+        for (const Queued& one : queue_)
+            if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
+                taken = previous(taken);
+        taken = std::min(taken, count);
+        all.push_back(Receipt{in.channel, count, taken});
+    }
+    return all;
+}
+
+bool Machine::wants(const Receipt& receipt) const {
+    // One that is freed has no log; one that a copy has not made yet gets it later.
+    if (!find(receipt.channel.comm) && mode_ == Mode::live) return false;
+    const Outgoing* out = out_.find(receipt.channel);
+    return !out || receipt.count > out->stable || receipt.taken > out->taken;
+}
+
+void Machine::receipt(const Receipt& receipt) {
+    if (!wants(receipt)) return;
+    Outgoing& out = out_.of(receipt.channel);
+    out.stable = std::max(out.stable, receipt.count);
+    out.taken = std::max(out.taken, receipt.taken);
+    log_size_ -= out.cut();
+}
+
+const ToldSet& Machine::stable_told(const Communicator& on) const {
+    return stream_.has_copy() ? on.stable : on.told;
+}
+
+// A copy that plays has not issued its debts yet: the plan is binding.
+bool Machine::owes(const Communicator& on, Instance i) const {
+    return mode_ == Mode::play && on.planned(i) != nullptr;
+}
+
+void Machine::everywhere(Uid uid, const ToldSet& told) {
+    Communicator* on = comm(uid);
+    if (!on) {
+        if (mode_ == Mode::live) return;  // freed
+        for (Early& one : early_)
+            if (one.comm == uid) return one.everywhere.add_all(told);
+        early_.push_back(Early{uid, told});
+        return;
+    }
+    on->everywhere.add_all(told);
+    if (!rules().have(Rule::plan_binds)) {
+        auto over = [&](const Planned& one) { return on->everywhere.has(one.instance); };
+        on->plan.erase(std::remove_if(on->plan.begin(), on->plan.end(), over), on->plan.end());
+    }
+    cut(*on);
+    forget_freed();
+}
+
+void Machine::cut(Communicator& on) {
+    auto over = [&](const LoggedCall& entry) {
+        return on.everywhere.has(entry.instance) && !entry.in_use && !owes(on, entry.instance);
+    };
+    on.log.erase(std::remove_if(on.log.begin(), on.log.end(), over), on.log.end());
+}
+
+// A freed communicator goes when all members' frees are stable: until then a promoted copy of another member
+// may still stand before it.
+void Machine::forget_freed() {
+    for (size_t i = 0; i < comms_.size(); i++) {
+        const Communicator& on = comms_[i];
+        if (on.freed_as == Instance{}) continue;
+        bool over = on.everywhere.has(on.freed_as) && on.log.empty();
+        if (!over && rules().have(Rule::free_late)) continue;
+        for (Outgoing& out : out_)
+            if (out.channel.comm == on.uid) {
+                out.stable = out.sent;
+                log_size_ -= out.cut();
+            }
+        out_.forget(on.uid);
+        in_.forget(on.uid);
+        comms_.erase(comms_.begin() + static_cast<ptrdiff_t>(i--));
+    }
+}
+
+uint64_t Machine::log_lacks(uint64_t bytes) const {
+    uint64_t wanted = log_size_ + bytes;
+    return wanted > options_.log_bytes ? wanted - options_.log_bytes : 0;
+}
+
+std::optional<Machine::Spill> Machine::next_to_spill() const {
+    const Logged* oldest = nullptr;
+    std::optional<Spill> found;
+    for (const Outgoing& out : out_)
+        for (const Logged& entry : out.log)
+            if (!entry.spilled && !entry.in_use && (!oldest || entry.ord < oldest->ord)) {
+                oldest = &entry;
+                found = Spill{out.channel, entry.number};
+            }
+    return found;
+}
+
+void Machine::spilled(const Spill& what, uint64_t place) {
+    Logged* entry = out_.of(what.channel).find(what.number);
+    log_size_ -= entry->bytes.size();
+    entry->bytes = Bytes();
+    entry->spilled = place;
+}
+
+const Logged* Machine::logged(const Channel& channel, MessageNo number) {
+    return out_.of(channel).find(number);
+}
+const LoggedCall* Machine::logged(Uid uid, Instance instance) {
+    Communicator* on = comm(uid);
+    return on ? on->logged(instance) : nullptr;
+}
+
+bool Machine::logs_empty() const {
+    for (const Outgoing& out : out_)
+        if (!out.log.empty()) return false;
+    for (const Communicator& on : comms_)
+        if (!on.log.empty()) return false;
+    return true;
+}
+
+void Machine::drained(RequestNo no, Envelope from) {
+    Request* request = requests_.find(no);
+    always(request && request->receive() && request->is_open(), "a drain completes what is not open");
+    Receive& receive = *request->receive();
+    receive.got = from;
+    receive.drained = true;
+    request->stage = Stage::complete;
+    incoming(receive.pattern.comm, from).pulled++;
+}
+
+void Machine::pulled(Uid uid, const Envelope& from, Bytes bytes) {
+    queue_.push_back(Queued{uid, from, std::move(bytes)});
+    incoming(uid, from).pulled++;
+}
+
+// Cuts nothing: what was pulled is known by receipts, as everything else: a copy of the receiver was not told
+// of it. What the library had completed before counts with it: its channel's later messages do.
+void Machine::drained_checkpoint() {
+    for (Request& request : requests_)
+        if (mode_ == Mode::live && request.receive() && request.stage == Stage::below &&
+            rules().have(Rule::drain_takes_all))
+            drained(request.no, *request.receive()->got);
+    if (rules().have(Rule::drain_is_receipts)) return;
+    for (Outgoing& out : out_) {
+        out.stable = out.sent;
+        log_size_ -= out.cut();
+    }
+}
+
+}  // namespace fermata::replay
