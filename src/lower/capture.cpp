@@ -11,6 +11,7 @@
 #include "base/ranges.h"
 #include "lower/cpu.h"
 #include "lower/image_parts.h"
+#include "lower/mutex_areas.h"
 #include "lower/node_ranks.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
@@ -29,26 +30,6 @@ bool by_address(const Range& a, const Range& b) { return a.begin() < b.begin(); 
 
 // Ranks of this node, which share its processors and memory.
 unsigned neighbours() { return static_cast<unsigned>(std::max(1, node_ranks())); }
-
-// Where held mutexes may lie; small mappings first (libraries' data, the heap). The table of ids looks like
-// them.
-std::vector<split::threads::MutexArea> mutex_areas(const split::MemoryTable& table) {
-    const auto ids = reinterpret_cast<uint64_t>(the_upper()->ids);
-    const std::vector<Range> no_mutexes = {Range(ids, ids + sizeof *the_upper()->ids)};
-    std::vector<const split::MapEntry*> maps;
-    for (const split::MapEntry& map : table.maps)
-        if ((map.prot & PROT_READ) && (map.prot & PROT_WRITE)) maps.push_back(&map);
-    std::stable_sort(maps.begin(), maps.end(),
-                     [](auto* a, auto* b) { return a->range.size() < b->range.size(); });
-    std::vector<split::threads::MutexArea> areas;
-    for (const split::MapEntry* map : maps)
-        if (map->kind == split::MapKind::anonymous && !map->name.starts_with("/"))
-            for (const Range& run : difference(map->runs, no_mutexes)) areas.push_back({run, false, true});
-        else
-            for (const Range& part : difference({map->range}, no_mutexes))
-                areas.push_back({part, map->kind != split::MapKind::anonymous, false});
-    return areas;
-}
 
 // The phases of a capture, in the order in which capture_image() calls them; each finds what the ones before
 // have left in the members.

@@ -15,6 +15,7 @@
 #include "base/log.h"
 #include "base/sys.h"
 #include "image/image.h"
+#include "lower/mutex_areas.h"
 #include "lower/second_life.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -111,6 +112,10 @@ void Hop::make_child(const tree::AgentLink& link) {
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
     waiting_ = rest.waiting;
     const split::MemoryTable memory = split::collect_memory().table;
+    // The child's threads have other ids.
+    split::threads::MutexSearch held(mutex_areas(memory), {});
+    held.in_shared_memory();
+    held.in_own_memory();
 
     int ends[2];
     if (::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, ends) != 0) fail_errno("cannot create a socket");

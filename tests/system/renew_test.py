@@ -29,6 +29,7 @@ STORMS = {
     "steady": (["steady.MPI", "1200", "2"], {"STEADY_PAUSE": "2000"}),
     "threads": (["threads.MPI", "12", "40", "500000"], {}),
     "heat": (["heat.MPI", "90", "8000"], {}),
+    "mutex": (["mutex.MPI", "700"], {}),
     "random": (["random.MPI", "7", "8000", "1000"], {}),
     "python": (["/usr/bin/python3", str(SOURCES / "pickle_mix.py"), "30", "3000"], {}),
 }
