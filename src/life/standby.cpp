@@ -14,7 +14,8 @@ constexpr int64_t kPauseMs = 1000, kPauseAfterFallMs = 30'000;
 
 }  // namespace
 
-void Standby::of(const Submission& what, const root::Root& root) {
+void Standby::of(const Submission& what, const std::string& base, const root::Root& root) {
+    base_ = base;
     job_ = &root;
     next_ = what;
     next_->again = true;
@@ -80,7 +81,7 @@ void Standby::prepare_from(Generation newest) {
     if (!what.suspects.empty()) fail("{} is lost", what.suspects[0]);
     what.preferred_mpi = one->manifest->mpi;
     what.from = std::move(*one);
-    life_ = prepare(what, true);
+    life_ = prepare(what, base_, true);
     mpi_ = what.preferred_mpi;
     life_->root->stand_by(*life_->launcher);
 }

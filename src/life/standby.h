@@ -14,7 +14,7 @@ class Standby : public root::Beside {
     ~Standby() override { dismiss(); }
 
     // Notes that this life begins, which `root` leads; the one that stands by will follow it.
-    void of(const Submission& what, const root::Root& root);
+    void of(const Submission& what, const std::string& base, const root::Root& root);
     // Hands out the life that stands by, also when its ranks are still to come, if it can go on as `what`
     // says; nothing where there is none, or another one.
     std::optional<Prepared> take(const Submission& what);
@@ -33,6 +33,7 @@ class Standby : public root::Beside {
 
     std::optional<Submission> next_;
     const root::Root* job_ = nullptr;
+    std::string base_;  // of run directories
     std::optional<Prepared> life_;
     std::string mpi_;         // its library
     int64_t not_before_ = 0;  // ms

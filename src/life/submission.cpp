@@ -231,7 +231,7 @@ static root::Settings settings_of(const Submission& what, int ranks) {
     return settings;
 }
 
-Prepared prepare(const Submission& what, bool stands_by) {
+Prepared prepare(const Submission& what, const std::string& base, bool stands_by) {
     Prepared life;
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
@@ -240,7 +240,7 @@ Prepared prepare(const Submission& what, bool stands_by) {
     life.root = std::make_unique<root::Root>(life.settings, key);
     plan.environment = environment_of(what, life.settings, places);
     if (stands_by) plan.environment["FERMATA_CHOICE"] = "1";
-    plan.environment["FERMATA_RUN_BASE"] = tree::run_base();
+    plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = life.root->address();
     plan.environment["FERMATA_KEY"] = wire::to_hex(key);
     // Unless the launcher is told who shall get it.
@@ -276,10 +276,10 @@ Ended live(const Submission& what, Standby* standby) {
         life->root->take_up(std::move(settings));
         life->launcher->take_up(launch::TerminalInput::of_this_process());
     } else {
-        life = prepare(what, false);
+        life = prepare(what, base, false);
     }
     root::Root& root = *life->root;
-    if (standby) standby->of(what, root);
+    if (standby) standby->of(what, base, root);
     root.listen_at(std::move(control));
     const int code = root.run(*life->launcher, standby);
     tree::sweep(base);  // what a node daemon left that was killed

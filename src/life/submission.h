@@ -63,7 +63,8 @@ struct Prepared {
     std::unique_ptr<launch::Launcher> launcher;
 };
 // `stands_by`: its ranks start and wait to be told what they go on from. Throws Error.
-Prepared prepare(const Submission& what, bool stands_by);
+// `base`: of run directories.
+Prepared prepare(const Submission& what, const std::string& base, bool stands_by);
 
 class Standby;
 

@@ -34,7 +34,11 @@ void LibraryBelow::plan(const Renewal& wanted) {
     if (::access(next.library.lower.c_str(), X_OK) != 0) fail_errno("{}", next.library.lower);
     std::vector<std::string> more = variables_in(wanted.mpiexec_args);
     more.insert(more.end(), wanted.environment.begin(), wanted.environment.end());
-    next.environment.insert(next.environment.end(), more.begin(), more.end());
+    for (const std::string& word : more) {
+        const std::string name = word.substr(0, word.find('=') + 1);
+        std::erase_if(next.environment, [&](const std::string& one) { return one.starts_with(name); });
+        next.environment.push_back(word);
+    }
     next_ = std::move(next);
 }
 

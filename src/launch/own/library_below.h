@@ -26,7 +26,7 @@ class LibraryBelow {
   private:
     struct Served {
         Library library;
-        std::vector<std::string> environment;  // NAME=VALUE, the last of a name counts
+        std::vector<std::string> environment;  // NAME=VALUE, each name once
     };
     Served now_, next_;
 };

@@ -253,6 +253,12 @@ wire::Renew Own::renew(uint32_t world) {
     return library_.order(world);
 }
 
+// Nobody is left in the worlds before.
+void Own::renewed() {
+    library_.taken();
+    fences_.erase(fences_.begin(), std::prev(fences_.end()));
+}
+
 void Own::fence(const wire::Fence& part) {
     if (fences_.empty()) return;
     // A part of no world is of none that the newest knows: it says so.

@@ -42,7 +42,7 @@ class Own : public Launcher {
     bool renews() const override { return true; }
     void plan_renewal(const Renewal& wanted) override { library_.plan(wanted); }
     wire::Renew renew(uint32_t world) override;
-    void renewed() override { library_.taken(); }
+    void renewed() override;
     bool heard(int via, const wire::Message& message) override;
     void lost(int via) override;
     void add_to(std::vector<pollfd>& fds) override;

@@ -55,7 +55,7 @@ ForChild prepare_child(const Limits& limits) {
     state["settings"] = capture_settings({}, made.warnings);
     state["attributes"] = capture_attributes(made.warnings);
     made.waiting = waiting_signals();
-    state["signals"] = capture_signals(limits.ids);
+    state["signals"] = capture_signals(limits.ids, made.waiting);  // one look: more may come between two
     state["timers"] = capture_timers(made.warnings);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, made.state);

@@ -45,6 +45,8 @@ files::Opened open_as_owner(const std::string& path, int flags, std::optional<mo
 
 // `ids`: null, or by which the senders of signals are named.
 Json capture_signals(const ids::Table* ids);
+// Likewise with signals of which somebody else keeps account: as bytes of siginfo_t (child.h).
+Json capture_signals(const ids::Table* ids, const std::vector<std::string>& wait);
 void restore_signals(const Json& state, const ids::Table* ids);
 Json capture_timers(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);

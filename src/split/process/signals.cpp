@@ -52,20 +52,21 @@ std::vector<siginfo_t> take_waiting() {
 
 // For the process as a whole, as it came. The kernel takes a signal by kill() from the main thread only
 // (kernel/signal.c compares the thread's id with the process's), from another one by its own pidfd; before
-// Linux 6.9 not at all: then it comes as if by sigqueue(), from the same sender.
-void queue(siginfo_t info) {
-    constexpr unsigned kThread = O_EXCL, kToGroup = 1 << 2;  // PIDFD_THREAD, PIDFD_SIGNAL_THREAD_GROUP
+// Linux 6.9 not at all: then it comes as if by sigqueue(), from the same sender. Returns it as it waits now.
+siginfo_t queue(siginfo_t info) {
+    constexpr unsigned kThread = O_EXCL, kToProcess = 1 << 1;  // PIDFD_THREAD, PIDFD_SIGNAL_THREAD_GROUP
     auto by_number = [&] {
         return raw::call(SYS_rt_sigqueueinfo, raw::getpid(), info.si_signo, raw::word(&info));
     };
-    if (by_number() != -EPERM) return;
+    if (by_number() != -EPERM) return info;
     const long self = raw::call(SYS_pidfd_open, raw::gettid(), kThread);
     const long rc =
-        self < 0 ? self : raw::call(SYS_pidfd_send_signal, self, info.si_signo, raw::word(&info), kToGroup);
+        self < 0 ? self : raw::call(SYS_pidfd_send_signal, self, info.si_signo, raw::word(&info), kToProcess);
     if (self >= 0) raw::call(SYS_close, self);
-    if (rc == 0) return;
+    if (rc == 0) return info;
     info.si_code = SI_QUEUE;
     by_number();
+    return info;
 }
 
 Signals bytes_of(const std::vector<siginfo_t>& all) {
@@ -91,7 +92,7 @@ bool by_timer(const siginfo_t& info) {
 
 Signals waiting_signals() {
     std::vector<siginfo_t> taken = take_waiting();
-    for (const siginfo_t& info : taken) queue(info);
+    for (siginfo_t& info : taken) info = queue(info);
     return bytes_of(taken);
 }
 
@@ -115,7 +116,9 @@ void queue_signals(const Signals& all, const ids::Table* ids) {
     }
 }
 
-Json capture_signals(const ids::Table* ids) {
+Json capture_signals(const ids::Table* ids) { return capture_signals(ids, waiting_signals()); }
+
+Json capture_signals(const ids::Table* ids, const Signals& wait) {
     Json actions = Json::array();
     for (int number = 1; number <= 64; ++number) {
         raw::KernelSigaction action = {};
@@ -125,7 +128,7 @@ Json capture_signals(const ids::Table* ids) {
         actions.push_back({number, action.handler, action.flags, action.restorer, action.mask});
     }
     Json waiting = Json::array();
-    for (const std::string& bytes : waiting_signals()) {
+    for (const std::string& bytes : wait) {
         siginfo_t info = info_of(bytes);
         // The signal is of this allocation, and has been heard, or will be: the next one has nothing to do
         // with it.

@@ -14,6 +14,7 @@
 #include <sys/signalfd.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
+#include <sys/syscall.h>
 #include <sys/time.h>
 #include <sys/timerfd.h>
 #include <sys/wait.h>
@@ -31,6 +32,7 @@
 #include "base/cbor.h"
 #include "base/fd.h"
 #include "process_fixture.h"
+#include "split/process/child.h"
 
 namespace threads = fermata::split::threads;
 
@@ -636,6 +638,38 @@ TEST(OwnAttributes, TheLaunchersDeathSignalIsNotTheProgramsOwn) {
     EXPECT_EQ(death_signal(), SIGUSR2);
     prctl(PR_SET_PDEATHSIG, 0);
     threads::note_launchers_death_signal();
+}
+
+// The agent is not the main thread. Looking twice shows the same, byte by byte, so that who keeps account of
+// what waits knows it again.
+TEST_F(Process, SignalsThatWaitAreKnownAgain) {
+    child([] {
+        sigset_t all;
+        sigfillset(&all);
+        pthread_sigmask(SIG_BLOCK, &all, nullptr);
+        std::thread agent([] {
+            const pid_t other = fork();
+            if (other == 0) _exit(kill(getppid(), SIGRTMIN + 3) | kill(getppid(), SIGUSR1));
+            int status = 1;
+            CHECK(waitpid(other, &status, 0) == other && status == 0);
+            siginfo_t ended;
+            sigset_t children;
+            sigemptyset(&children);
+            sigaddset(&children, SIGCHLD);
+            sigwaitinfo(&children, &ended);
+            const Signals before = waiting_signals();
+            CHECK(before.size() == 2);
+            CHECK(waiting_signals() == before);
+            CHECK(take_signals_since(before, nullptr).empty());
+            siginfo_t info;
+            std::memcpy(&info, before[0].data(), sizeof info);
+            CHECK(info.si_signo == SIGUSR1 && info.si_pid == other);
+            // As it came, where the kernel has pidfds of threads (Linux 6.9).
+            const int thread = static_cast<int>(syscall(SYS_pidfd_open, gettid(), O_EXCL));
+            CHECK(info.si_code == (thread >= 0 ? SI_USER : SI_QUEUE));
+        });
+        agent.join();
+    });
 }
 
 }  // namespace
