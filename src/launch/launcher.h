@@ -42,9 +42,8 @@ class Launcher {
 
     // A launcher that starts the node daemons reaches them through these; said before start().
     virtual void reach(Daemons&) {}
-    // Whether its ranks can wait to be told what they go on from, while another launcher's run.
-    virtual bool can_stand_by() const { return false; }
-    // Makes it start ranks that do so, and leave Fermata's input to the other; said before start().
+    // Makes it start ranks that wait to be told what they go on from, and leave Fermata's input to the
+    // launcher whose ranks run; said before start().
     virtual void stand_by() {}
     // Makes it that other one.
     virtual void take_up(std::optional<TerminalInput>) {}

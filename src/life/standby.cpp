@@ -1,7 +1,10 @@
 #include "life/standby.h"
 
 #include <algorithm>
+#include <set>
+#include <utility>
 
+#include "base/error.h"
 #include "base/log.h"
 #include "tree/channel.h"
 
@@ -26,7 +29,7 @@ void Standby::of(const Submission& what, const std::string& base, const root::Ro
 std::optional<Prepared> Standby::take(const Submission& what) {
     const bool fits = life_ && !life_->root->has_fallen() && what.from && what.options.moved.empty() &&
                       what.from->manifest->mpi == mpi_ &&
-                      static_cast<int>(what.from->manifest->images.size()) == life_->settings.expected_ranks;
+                      static_cast<int>(what.from->manifest->images.size()) == life_->ranks;
     if (!fits) dismiss();
     return std::exchange(life_, {});
 }

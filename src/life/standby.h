@@ -2,7 +2,10 @@
 // have started MPI, so that after a failure nothing is launched. The ranks only load what they go on from.
 #pragma once
 
+#include <cstdint>
 #include <optional>
+#include <string>
+#include <vector>
 
 #include "life/submission.h"
 #include "root/beside.h"

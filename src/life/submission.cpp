@@ -115,6 +115,9 @@ std::optional<journal::Measured> measured_of(const store::GenerationInfo& from) 
     const store::Manifest& manifest = *from.manifest;
     auto save = manifest.phases.find("save");
     if (save == manifest.phases.end() || !manifest.needs.empty()) return {};
+    // Times that nothing took are nobody's measure: the file may hold anything.
+    for (auto& [name, seconds] : manifest.phases)
+        if (seconds < 0) return {};
     journal::Measured one;
     one.writing = save->second;
     one.until_saving = manifest.seconds() - save->second;
@@ -136,6 +139,43 @@ void take_walltime(root::Settings& settings, const Submission& what) {
         settings.walltime = *left;
         settings.began = tree::now_ms();
     }
+}
+
+root::Settings settings_of(const Submission& what, int ranks) {
+    const SubmitOptions& options = what.options;
+    root::Settings settings;
+    settings.job = job_name(options, what.command);
+    settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
+    settings.job_number = what.job_number;
+    settings.ckpt_dir = what.ckpt_dir;
+    settings.protocol = options.protocol;
+    settings.save_options = options.save_options;
+    settings.key = what.key;
+    settings.command = what.command;
+    settings.segments = what.segments;
+    settings.expected_ranks = ranks;
+    settings.restored = what.from ? Generation(what.from->number) : Generation();
+    settings.interval = options.levels ? options.levels.interval() : options.interval;
+    settings.levels = options.levels;
+    if (what.from && what.from->is_up_to_nodes()) settings.candidates = what.candidates;
+    settings.mtbf = options.mtbf;
+    take_walltime(settings, what);
+    settings.restarts = what.restarts;
+    settings.may_restart = what.may_restart;
+    settings.goes_on = what.goes_on;
+    settings.program_interrupt = options.interrupt == "program";
+    settings.journal = what.journal;
+    // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
+    // asked for.
+    settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
+    settings.verbose = options.verbose;
+    settings.own_state = options.own_state;
+    settings.limits = options.limits;
+    settings.note_end = options.continue_it;
+    // A slow file system is not a hang: 50 MB/s for all ranks together is little.
+    if (what.from && settings.limits.start > 0)
+        settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
+    return settings;
 }
 
 // Variables that tell every rank what it has to know (tree::AgentConfig).
@@ -194,51 +234,15 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
 
 }  // namespace
 
-static root::Settings settings_of(const Submission& what, int ranks) {
-    const SubmitOptions& options = what.options;
-    root::Settings settings;
-    settings.job = job_name(options, what.command);
-    settings.job_id = fmt::format("{:016x}", what.job_number) + wire::random_id(8);
-    settings.job_number = what.job_number;
-    settings.ckpt_dir = what.ckpt_dir;
-    settings.protocol = options.protocol;
-    settings.save_options = options.save_options;
-    settings.key = what.key;
-    settings.command = what.command;
-    settings.segments = what.segments;
-    settings.expected_ranks = ranks;
-    settings.restored = what.from ? Generation(what.from->number) : Generation();
-    settings.interval = options.levels ? options.levels.interval() : options.interval;
-    settings.levels = options.levels;
-    if (what.from && what.from->is_up_to_nodes()) settings.candidates = what.candidates;
-    settings.mtbf = options.mtbf;
-    take_walltime(settings, what);
-    settings.restarts = what.restarts;
-    settings.may_restart = what.may_restart;
-    settings.goes_on = what.goes_on;
-    settings.program_interrupt = options.interrupt == "program";
-    settings.journal = what.journal;
-    // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
-    // asked for.
-    settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);
-    settings.verbose = options.verbose;
-    settings.own_state = options.own_state;
-    settings.limits = options.limits;
-    settings.note_end = options.continue_it;
-    // A slow file system is not a hang: 50 MB/s for all ranks together is little.
-    if (what.from && settings.limits.start > 0)
-        settings.limits.start += static_cast<double>(what.from->manifest->bytes()) / 50e6;
-    return settings;
-}
-
 Prepared prepare(const Submission& what, const std::string& base, bool stands_by) {
     Prepared life;
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
     const wire::Key key = wire::random_key();
-    life.settings = settings_of(what, plan.all_ranks());
-    life.root = std::make_unique<root::Root>(life.settings, key);
-    plan.environment = environment_of(what, life.settings, places);
+    life.ranks = plan.all_ranks();
+    const root::Settings settings = settings_of(what, life.ranks);
+    life.root = std::make_unique<root::Root>(settings, key);
+    plan.environment = environment_of(what, settings, places);
     if (stands_by) plan.environment["FERMATA_CHOICE"] = "1";
     plan.environment["FERMATA_RUN_BASE"] = base;
     plan.environment["FERMATA_ROOT"] = life.root->address();
@@ -271,7 +275,7 @@ Ended live(const Submission& what, Standby* standby) {
     std::optional<Prepared> life;
     if (standby) life = standby->take(what);
     if (life) {
-        root::Settings settings = settings_of(what, life->settings.expected_ranks);
+        root::Settings settings = settings_of(what, life->ranks);
         settings.candidates = what.candidates;  // its ranks wait to be told, also of one in files
         life->root->take_up(std::move(settings));
         life->launcher->take_up(launch::TerminalInput::of_this_process());

@@ -58,7 +58,7 @@ struct Ended {
 
 // A life with all that starts it, not yet begun.
 struct Prepared {
-    root::Settings settings;
+    int ranks = 0;
     std::unique_ptr<root::Root> root;
     std::unique_ptr<launch::Launcher> launcher;
 };

@@ -11,6 +11,7 @@
 #include <cstring>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/sys.h"
@@ -37,20 +38,12 @@ constexpr std::string_view kLeftOut[] = {
     "FERMATA_RESTORE=", "FERMATA_GENERATION=", "FERMATA_CHOICE=",  "FERMATA_SEAL=", "FERMATA_INPUT=",
     "FERMATA_MAPPED=",  "FERMATA_RESTARTS=",   "FERMATA_PRELOAD=", "LD_PRELOAD=",   "FERMATA_PMI_LINE="};
 
-std::string value_of(const Words& environment, std::string_view name) {
-    std::string found;
-    for (const std::string& word : environment)  // the last one counts
-        if (word.size() > name.size() && word.starts_with(name) && word[name.size()] == '=')
-            found = word.substr(name.size() + 1);
-    return found;
-}
-
 // The rank's own end of the server of its new world; none where MPI finds it by the environment alone.
 Fd reach_server(const Words& environment, const std::string& directory) {
-    const std::string name = value_of(environment, "FERMATA_PMI");
+    const std::string name = value_in(environment, "FERMATA_PMI");
     if (name.empty()) return {};
     Fd socket = tree::connect_local(directory, name);
-    const std::string line = value_of(environment, "FERMATA_PMI_LINE") + "\n";
+    const std::string line = value_in(environment, "FERMATA_PMI_LINE") + "\n";
     if (!socket || ::send(socket.get(), line.data(), line.size(), MSG_NOSIGNAL) != ssize_t(line.size()))
         fail_errno("cannot reach the node daemon at {}/{}", directory, name);
     return Fd(split::raise_descriptor(socket.release()));
@@ -63,7 +56,7 @@ Words environment_of_child(const Words& given, uint32_t restarts, int server) {
         for (std::string_view name : kLeftOut) left_out |= word.starts_with(name);
         if (!left_out) words.push_back(word);
     }
-    if (std::string below = value_of(given, "FERMATA_LOWER_PRELOAD"); !below.empty())
+    if (std::string below = value_in(given, "FERMATA_LOWER_PRELOAD"); !below.empty())
         words.push_back("LD_PRELOAD=" + below);
     words.push_back(fmt::format("FERMATA_RESTARTS={}", restarts));
     if (server >= 0) words.push_back(fmt::format("PMI_FD={}", server));

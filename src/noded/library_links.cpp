@@ -9,8 +9,7 @@ namespace fs = std::filesystem;
 
 namespace fermata::noded {
 
-std::string reach_library(const wire::LibraryPlace& library, const std::string& directory,
-                          const char* before) {
+std::string link_library(const wire::LibraryPlace& library, const std::string& directory) {
     const fs::path folder = library.folder;
     if (!fs::exists(folder / library.file))
         fail("there is no {} on this node: --mpi takes a path that all nodes have",
@@ -29,7 +28,11 @@ std::string reach_library(const wire::LibraryPlace& library, const std::string& 
     for (const fs::directory_entry& entry : fs::directory_iterator(folder))
         link(entry.path(), entry.path().filename());
     link(folder / library.file, library.wanted);
-    return before != nullptr && *before != 0 ? links.string() + ":" + before : links.string();
+    return links.string();
+}
+
+std::string in_front(const std::string& folder, const std::string& before) {
+    return before.empty() ? folder : folder + ":" + before;
 }
 
 }  // namespace fermata::noded

@@ -10,6 +10,7 @@
 #include <map>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/is_ending.h"
 #include "base/log.h"
@@ -49,13 +50,6 @@ std::map<std::string, std::string> base_environment() {
 std::string how(int status) {
     return WIFSIGNALED(status) ? fmt::format("was killed by signal {}", WTERMSIG(status))
                                : fmt::format("ended with exit code {}", WEXITSTATUS(status));
-}
-
-// What follows a name in the environment; the last one counts, nullptr: none.
-const char* last_of(const std::vector<std::string>& environment, std::string_view name) {
-    for (auto word = environment.rbegin(); word != environment.rend(); ++word)
-        if (word->starts_with(name)) return word->c_str() + name.size();
-    return nullptr;
 }
 
 pmi::World world_of(const wire::Launch& launch, uint32_t node) {
@@ -250,15 +244,16 @@ void Ranks::invite_ranks() {
     if (!order_ || !next_ || !next_->ready()) return;
     const wire::Renew order = *std::exchange(order_, {});
     try {
+        const std::string links =
+            order.reach.folder.empty() ? "" : link_library(order.reach, place_.directory);
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Rank rank = ranks_[i]->rank;
             wire::Renew own = order;
             own.environment = environment_of(rank, i, ranks_.size(), order.mpi, next_->invite(rank));
             own.environment.insert(own.environment.end(), order.environment.begin(), order.environment.end());
-            if (!order.reach.folder.empty())
+            if (!links.empty())
                 own.environment.push_back("LD_LIBRARY_PATH=" +
-                                          reach_library(order.reach, place_.directory,
-                                                        last_of(own.environment, "LD_LIBRARY_PATH=")));
+                                          in_front(links, value_in(own.environment, "LD_LIBRARY_PATH")));
             world(rank, std::move(own));
         }
     } catch (const std::exception& error) {

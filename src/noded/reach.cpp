@@ -24,8 +24,9 @@ int run(int argc, char** argv) {
     tree::AgentConfig config = tree::AgentConfig::from_environment();
     if (config.job_id.empty()) fail("reach is started by `fermata run --mpi PATH`, not by hand");
     tree::AgentLink::ensure_daemon(config);
-    const std::string path =
-        noded::reach_library({argv[1], argv[2], argv[3]}, config.node_dir(), std::getenv("LD_LIBRARY_PATH"));
+    const char* const before = std::getenv("LD_LIBRARY_PATH");
+    const std::string path = noded::in_front(
+        noded::link_library({argv[1], argv[2], argv[3]}, config.node_dir()), before ? before : "");
     ::setenv("LD_LIBRARY_PATH", path.c_str(), 1);
     ::setenv("FERMATA_KEY", config.key.c_str(), 1);  // the lower half takes it out again
     config.forget_key();

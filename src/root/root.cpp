@@ -72,7 +72,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
           {"directory", settings_.ckpt_dir}});
     if (!launcher_) begin(launcher);
     beside_ = beside;
-    look_whether_it_runs();
+    look_whether_it_runs();  // a life that stood by may be ready
     while (!over()) {
         serve(kTurnMs);
         if (beside_ && running_ && !finalize_released_) beside_->turn(newest());
@@ -86,7 +86,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
     }
     save_what_nodes_keep();
     if (!launcher_end_) end_launcher();
-    clear_up();
+    clear_up([this] { serve(20); });
     for (const Request& request : requests_) {
         Outcome outcome;
         outcome.line = "the job ended before the checkpoint began";
@@ -183,11 +183,11 @@ void Root::end_launcher() {
 }
 
 // Nothing of the job is left running: what the launcher did not end, the node daemons do.
-void Root::clear_up() {
+void Root::clear_up(const std::function<void()>& turn) {
     tree_.expect_no_return();
     tree_.broadcast(wire::Kill{});
     int64_t end = tree::now_ms() + kClearUpMs;
-    while (!tree_.nodes().empty() && tree::now_ms() < end) serve(20);
+    while (!tree_.nodes().empty() && tree::now_ms() < end) turn();
 }
 
 bool Root::hides_lost_nodes() const {

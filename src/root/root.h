@@ -87,7 +87,8 @@ class Root {
     void release_finalize();
     bool over() const;  // what goes away now does so because the job ends
     void end_launcher();
-    void clear_up();
+    // `turn`: one of whoever is served, of some ms.
+    void clear_up(const std::function<void()>& turn);
     int exit_code() const;
     bool hides_lost_nodes() const;
     bool node_is_lost() const { return hides_lost_nodes_ && losses_.node(); }

@@ -2,14 +2,11 @@
 // control socket and no lock until it is the job.
 #include <poll.h>
 
+#include <vector>
+
 #include "root/root.h"
 
 namespace fermata::root {
-namespace {
-
-constexpr int64_t kDismissMs = 5000;
-
-}  // namespace
 
 void Root::stand_by(launch::Launcher& launcher) {
     stands_by_.yes = true;
@@ -42,13 +39,11 @@ void Root::take_up(Settings settings) {
 // Signals are the job's: serve(int) would take them.
 void Root::dismiss() {
     launcher_->kill();
-    tree_.expect_no_return();
-    tree_.broadcast(wire::Kill{});
-    for (const int64_t end = tree::now_ms() + kDismissMs; !tree_.nodes().empty() && tree::now_ms() < end;) {
+    clear_up([this] {
         std::vector<pollfd> fds;
         add_to(fds);
         if (::poll(fds.data(), fds.size(), rest(20)) >= 0) serve(fds, 0);
-    }
+    });
     launcher_ = nullptr;
 }
 

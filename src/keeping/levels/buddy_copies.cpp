@@ -30,8 +30,8 @@ Kind BuddyCopies::kind() {
     return {.name = "buddy",
             .shape = "buddy",
             .read = read,
-            .text = text,
             .period = [](const level::Levels& levels) { return levels.buddy; },
+            .text = text,
             .needs_memory = true,
             .make = make_level<BuddyCopies>};
 }

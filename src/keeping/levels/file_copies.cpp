@@ -17,12 +17,6 @@ Kind FileCopies::kind() {
     return {.name = "files",
             .shape = "files",
             .read = [](const Entry& entry, level::Levels& levels) { levels.files = entry.period(); },
-            .text =
-                [](const level::Levels& levels) {
-                    return !levels.files       ? ""
-                           : *levels.files > 0 ? fmt::format("files {:g}s", *levels.files)
-                                               : "files";
-                },
             .period = [](const level::Levels& levels) { return levels.files; }};
 }
 

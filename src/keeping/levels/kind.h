@@ -30,10 +30,10 @@ struct Kind {
     std::string_view shape;  // "rs:K+M": how people write it; only with a colon it takes an argument
     // Takes its entry of the list, which has none of this kind yet.
     void (*read)(const Entry&, level::Levels&);
-    // The same words again; "" = the job has no such level.
-    std::string (*text)(const level::Levels&);
     // Seconds between two generations there; 0 = each has its turn; none: the job has no such level.
     std::optional<double> (*period)(const level::Levels&);
+    // The same words again; "" = the job has no such level. Null: the name, and the period.
+    std::string (*text)(const level::Levels&) = nullptr;
     bool needs_memory = false;  // it keeps what is in memory
     // Makes the object that copies; none: generations come there otherwise.
     std::unique_ptr<Copies> (*make)(Means&) = nullptr;

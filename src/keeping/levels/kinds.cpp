@@ -12,10 +12,6 @@ Kind memory() {
     return {.name = "memory",
             .shape = "memory",
             .read = [](const Entry& entry, level::Levels& levels) { levels.memory = entry.period(); },
-            .text =
-                [](const level::Levels& levels) {
-                    return levels.memory ? fmt::format("memory {:g}s", *levels.memory) : "";
-                },
             .period = [](const level::Levels& levels) { return levels.memory; }};
 }
 

@@ -11,10 +11,6 @@ Kind LocalCopies::kind() {
     return {.name = "local",
             .shape = "local",
             .read = [](const Entry& entry, level::Levels& levels) { levels.local = entry.period(); },
-            .text =
-                [](const level::Levels& levels) {
-                    return levels.local ? fmt::format("local {:g}s", *levels.local) : "";
-                },
             .period = [](const level::Levels& levels) { return levels.local; },
             .make = make_level<LocalCopies>};
 }

@@ -26,8 +26,8 @@ Kind ParityRounds::kind() {
                                         erasure::Scheme::kMost, visible(entry.argument)));
                     read_described(entry, levels);
                 },
-            .text = [](const level::Levels& levels) { return text_of_described(kName, levels); },
             .period = [](const level::Levels& levels) { return period_of_described(kName, levels); },
+            .text = [](const level::Levels& levels) { return text_of_described(kName, levels); },
             .needs_memory = true,
             .make = make_level<ParityRounds>};
 }

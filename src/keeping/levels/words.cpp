@@ -74,6 +74,12 @@ Levels automatic() {
     return levels;
 }
 
+std::string text_of(const Kind& kind, const Levels& levels) {
+    if (kind.text) return kind.text(levels);
+    const std::optional<double> every = kind.period(levels);
+    return !every ? "" : *every > 0 ? fmt::format("{} {:g}s", kind.name, *every) : std::string(kind.name);
+}
+
 }  // namespace
 
 void refuse_levels(const std::string& why) {
@@ -121,7 +127,7 @@ Levels parse_levels(const std::string& words) {
 std::string text_of(const Levels& levels) {
     std::vector<std::string> texts;
     for (const Kind& kind : kinds())
-        if (std::string text = kind.text(levels); !text.empty()) texts.push_back(std::move(text));
+        if (std::string text = text_of(kind, levels); !text.empty()) texts.push_back(std::move(text));
     return fmt::format("{}{}", levels.automatic ? "auto: " : "", fmt::join(texts, ", "));
 }
 

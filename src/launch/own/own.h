@@ -36,7 +36,6 @@ class Own : public Launcher {
     std::string missing() const override;
     std::vector<std::string> unreached() const override;
     void reach(Daemons& daemons) override { daemons_ = &daemons; }
-    bool can_stand_by() const override { return true; }
     void stand_by() override { stands_by_ = true; }
     void take_up(std::optional<TerminalInput> input) override;
     bool renews() const override { return true; }

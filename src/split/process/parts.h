@@ -44,8 +44,7 @@ files::Opened open_as_owner(const std::string& path, int flags, std::optional<mo
                             int place_flags = 0);
 
 // `ids`: null, or by which the senders of signals are named.
-Json capture_signals(const ids::Table* ids);
-// Likewise with signals of which somebody else keeps account: as bytes of siginfo_t (child.h).
+// `wait`: waiting_signals() (child.h), of which the caller may keep account.
 Json capture_signals(const ids::Table* ids, const std::vector<std::string>& wait);
 void restore_signals(const Json& state, const ids::Table* ids);
 Json capture_timers(Lines& warnings);

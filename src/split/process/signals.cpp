@@ -116,8 +116,6 @@ void queue_signals(const Signals& all, const ids::Table* ids) {
     }
 }
 
-Json capture_signals(const ids::Table* ids) { return capture_signals(ids, waiting_signals()); }
-
 Json capture_signals(const ids::Table* ids, const Signals& wait) {
     Json actions = Json::array();
     for (int number = 1; number <= 64; ++number) {

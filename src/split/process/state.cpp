@@ -8,6 +8,7 @@
 
 #include "base/cbor.h"
 #include "base/error.h"
+#include "split/process/child.h"
 #include "split/process/files.h"
 #include "split/process/parts.h"
 #include "split/process/places.h"
@@ -47,7 +48,7 @@ Captured capture(const Limits& limits, const Keep& keep, const std::vector<Child
     }
     state["tmpdir"] = temporary_folder();
     state["generation_directory"] = keep.generation ? keep.generation.path() : "";
-    state["signals"] = capture_signals(limits.ids);
+    state["signals"] = capture_signals(limits.ids, waiting_signals());
     state["timers"] = capture_timers(captured.warnings);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
