@@ -183,17 +183,20 @@ class Job:
     def rank_pids(self):
         return [rank["pid"] for rank in self.status()["ranks"]]
 
-    def daemon_pids(self):
-        """Of the node daemons, by their environment: they have left the process tree."""
-        found = []
+    def processes(self):
+        """{pid: name} of all that the job has started and that runs, by its environment: daemons have left the process tree."""
+        found = {}
         for process in pathlib.Path("/proc").glob("[0-9]*"):
             try:
-                if ((process / "comm").read_text().strip() == "noded" and
-                        f"FERMATA_JOB={self.name}".encode() in (process / "environ").read_bytes().split(b"\0")):
-                    found.append(int(process.name))
+                if f"FERMATA_JOB={self.name}".encode() in (process / "environ").read_bytes().split(b"\0"):
+                    found[int(process.name)] = (process / "comm").read_text().strip()
             except OSError:
                 pass  # gone
         return found
+
+    def daemon_pids(self):
+        """Of the node daemons."""
+        return [pid for pid, name in self.processes().items() if name == "noded"]
 
     def kill_ranks(self):
         """kill -9 every rank; waits until the job is gone. It may have ended in the meantime."""

@@ -18,19 +18,7 @@ from harness import PROGRAMS, Job, Scratch, check
 RANKS = 2
 
 
-def processes(job):
-    """{pid: name} of all that belongs to the job but `fermata run` itself."""
-    found = {}
-    for process in pathlib.Path("/proc").glob("[0-9]*"):
-        try:
-            if f"FERMATA_JOB={job.name}".encode() in (process / "environ").read_bytes().split(b"\0"):
-                found[int(process.name)] = (process / "comm").read_text().strip()
-        except OSError:
-            pass  # gone
-    return found
-
-
-def waits_for(pid, predicate, seconds=10):
+def waits_for(predicate, seconds=10):
     end = time.monotonic() + seconds
     while not predicate() and time.monotonic() < end:
         time.sleep(0.02)
@@ -41,8 +29,8 @@ def standing(job):
     """Waits until a life stands by; its ranks."""
     job.wait_until(lambda: json.loads(job.ask("status", "--json").stdout or "{}").get("standby") == "ready", "a life that stands by")
     mine = set(job.rank_pids())
-    waiting = [pid for pid, name in processes(job).items() if name.startswith("lower-") and pid not in mine]
-    check(len(waiting) == RANKS, f"{waiting} stand by, {processes(job)}")
+    waiting = [pid for pid, name in job.processes().items() if name.startswith("lower-") and pid not in mine]
+    check(len(waiting) == RANKS, f"{waiting} stand by, {job.processes()}")
     return waiting
 
 
@@ -55,7 +43,7 @@ def right(lines, wanted):
 
 
 def nothing_is_left(job):
-    check(waits_for(0, lambda: not processes(job)), f"left: {processes(job)}")
+    check(waits_for(lambda: not job.processes()), f"left: {job.processes()}")
     runs = [path for base in pathlib.Path(os.environ.get("FERMATA_RUN_DIR", "/tmp")).glob(f"fermata-{os.geteuid()}*")
             for path in base.glob(f"{job.name}*")]
     check(not runs, f"left: {runs}")
@@ -126,7 +114,7 @@ def left(mpi, seed):
                 else:
                     job.process.kill()
                 job.end(20)
-                check(waits_for(0, lambda: not processes(job)), f"{end}: left: {processes(job)}")
+                check(waits_for(lambda: not job.processes()), f"{end}: left: {job.processes()}")
         done = harness.call("run", "-n", 2, "--mpi", mpi, "--standby", "--launcher", "own", "--", PROGRAMS / f"steady.{mpi}", "1", cwd=cwd)
         check(done.returncode == 2 and "--max-restarts" in done.stderr, f"{done.returncode} {done.stderr}")
 
