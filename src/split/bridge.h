@@ -16,7 +16,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 14;
+inline constexpr uint32_t kBridgeVersion = 15;
 
 struct NotedFiles;  // noted_files.h
 struct OwnState;    // own_state.h
@@ -151,6 +151,8 @@ struct Bridge {
     // Preloaded into programs that the application starts (lower string); null: it cannot be.
     const char* guard_library;
     Warden* warden;
+    // 1: the front keeps a message log (docs/internals/message-log.md), so that its ranks can stop anywhere.
+    uint32_t message_log;
 };
 
 struct DrainReport {
@@ -215,6 +217,17 @@ struct UpperServices {
     // A system call with the program's numbers of processes and threads: result and arguments are the
     // kernel's otherwise. For calls that go past libc (split/ids/go_calls.h): general registers only, no TLS.
     long (*raw_call)(long number, long a, long b, long c, long d, long e, long f) noexcept;
+
+    // ---- jobs with a message log; all threads stand
+
+    // Counts of this rank for the exchange (replay::Said, in the form of replay/wire_form.h). How many bytes
+    // they are; written only where `capacity` holds them all.
+    size_t (*log_said)(void* bytes, size_t capacity) noexcept;
+    // In the new process, before `rebuild`: what the exchange says (replay::Orders). Null, or why they cannot
+    // be followed.
+    const char* (*log_orders)(const void* bytes, size_t size) noexcept;
+    // All ranks are rebuilt: what the program waits for may be told again. Before `resume`.
+    void (*log_go)(uint32_t epoch) noexcept;
 };
 
 }  // namespace fermata::split

@@ -130,6 +130,10 @@ void service_resume(int restarted) noexcept {
     clear_careful(kPending | kFrozen);
 }
 
+size_t service_log_said(void*, size_t) noexcept { return 0; }
+const char* service_log_orders(const void*, size_t) noexcept { return "this program keeps no message log"; }
+void service_log_go(uint32_t) noexcept {}
+
 size_t append(char* text, size_t at, size_t size, const char* piece) noexcept {
     for (; *piece != 0 && at < size; piece++) text[at++] = *piece;
     return at;
@@ -247,4 +251,7 @@ fermata::split::UpperServices fermata_upper = {
     .own_state = nullptr,
     .ids = nullptr,
     .raw_call = nullptr,
+    .log_said = service_log_said,
+    .log_orders = service_log_orders,
+    .log_go = service_log_go,
 };
