@@ -39,6 +39,11 @@ enum class Run : uint32_t {
 // sysdeps/x86_64/nptl/tls.h).
 inline constexpr uint64_t kRecordInTcb = 0x38;
 
+// Registers of a thread at a place to which it can be brought back (front/logged/escape.h).
+struct EscapePoint {
+    uint64_t rbx, rbp, r12, r13, r14, r15, rsp, rip;
+};
+
 // One per upper thread, reachable through GS without TLS. Lives in upper memory (in the window), so its
 // address survives a restart; lower_fs, tid and donor are refreshed there.
 struct alignas(64) ThreadRecord {
@@ -70,6 +75,9 @@ struct alignas(64) ThreadRecord {
     uint64_t robust_len;
     uint64_t clear_tid;  // clear_child_tid address, 0 = unknown
     uint64_t rseq;       // registered rseq area, 0 = none
+    // Where the thread is brought back to in a new process when the stop finds it in the library; null: it is
+    // waited for.
+    EscapePoint* volatile escape;
 };
 static_assert(sizeof(ThreadRecord) == 128 &&
               offsetof(ThreadRecord, in_mpi) == offsetof(ThreadRecord, half) + 4 &&

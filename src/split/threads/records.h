@@ -57,7 +57,7 @@ struct SavedThread {
     // A system call that the stop signal interrupted is to be issued again when the thread goes on
     // (restarted_call is its number, -1 = none); undone when an application's signal arrived meanwhile.
     int32_t restarted_call;
-    uint32_t spare;
+    uint32_t escapes;  // the stop has met it in the library: a new process begins at its EscapePoint
     uint64_t gs_base;  // of a thread that is not attached, if it lies in the upper half
     OwnAttributes own;
 };

@@ -174,14 +174,20 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     }
     auto rip = static_cast<uint64_t>(registers[REG_RIP]);
     bool at_stop_point = in_stop_point(rip);
-    if (record->half == Half::lower || record->in_mpi != 0 || (lower_code(rip) && !at_stop_point)) {
+    // Callbacks of the library are waited for: their frames stand on those of the lower half.
+    const bool escapes = record->escape != nullptr && record->callbacks == 0 && !at_stop_point;
+    if (!escapes &&
+        (record->half == Half::lower || record->in_mpi != 0 || (lower_code(rip) && !at_stop_point))) {
         record->stop = 1;
         tell_agent();
         return;
     }
     SavedThread& saved = table()->saved[record->index];
     saved.restarted_call = -1;
-    if (at_stop_point) {
+    saved.escapes = escapes ? 1 : 0;
+    if (escapes) {
+        // This process goes on where it is.
+    } else if (at_stop_point) {
         auto* stack = reinterpret_cast<uint64_t*>(registers[REG_RSP]);
         if (rip >= reinterpret_cast<uint64_t>(fermata_stop_point_open)) {
             frame->uc_sigmask.__val[0] |= stack[-2] & fermata_stop_set;
@@ -195,7 +201,7 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     saved.attached = known_thread() == record;
     uint64_t gs_base = read_gs();
     saved.gs_base = upper_address(gs_base) ? gs_base : table()->nobody;
-    record->upper_fs = read_fs();
+    if (!escapes) record->upper_fs = read_fs();
     record->context = frame;
     mask_again(record->index, frame);
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);

@@ -1,0 +1,198 @@
+// Collective calls: their start, the form in which they go to the library, and their end.
+#include "front/core/fatal.h"
+#include "front/logged/escape.h"
+#include "front/logged/state.h"
+
+namespace fermata::front::logged {
+namespace {
+
+using replay::CallKind;
+using replay::Kind;
+using replay::Outcome;
+using replay::Stage;
+using replay::Way;
+
+RequestObject* request_for(CommObject* comm, CollectiveRecord* record, Part* part) noexcept {
+    RequestObject* r = new_request(What::collective);
+    r->comm = comm;
+    if (!comm->predefined) comm_ref(comm);
+    r->collective = record;
+    record->part = part;
+    return r;
+}
+
+// Gives it its number, and the form that the machine says.
+void number(Call& call, RequestObject* r) noexcept {
+    if (r->comm->inter) refuse("intercommunicators");
+    Part& part = *r->collective->part;
+    until_may_call(call);
+    Log& log = the_log();
+    log.starting = r;
+    std::optional<replay::Take> take;
+    const replay::Request& started = log.machine.start_collective(uid_of(*r->comm), part.arguments, &take);
+    part.outside = take.has_value();
+    part.planned = log.machine.find(uid_of(*r->comm))->planned(started.collective()->instance) != nullptr;
+    if (take) {
+        part.way = take->way;
+        part.from = take->from;
+    }
+    enter_open(r, started.no);
+    r->real = 0;
+    r->state = State::active;
+}
+
+// Its number can be found again when the library refuses the call: nobody has been told.
+[[noreturn]] void refused_below(const RequestObject* r) noexcept {
+    const char* pieces[] = {"fermata: the library refuses a collective call that is in the message log: ",
+                            r->collective->name, nullptr};
+    fatal_join(pieces);
+}
+
+void issue_if_outside(RequestObject* r) noexcept {
+    Part& part = *r->collective->part;
+    if (!part.outside || part.way == Way::native) return;
+    part.outside = false;
+    machine().issued(number_of(r));
+    if (issue_call(r) != 0) refused_below(r);
+}
+
+// The library's blocking call, from which the thread may be brought back.
+void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
+    Part& part = *r->collective->part;
+    part.outside = false;
+    machine().issued(number_of(r));
+    split::ThreadRecord* record = call.record();
+    int rc = 0;
+    const bool returned = escapable(record, [&] { rc = native.call(native.context); });
+    if (!returned) return;  // `part` says what is to be done now
+    if (rc != 0) refused_below(r);
+    call_ended(r, rc);
+}
+
+}  // namespace
+
+// A form that the machine calls a twin is the program's own non-blocking call, but for those that some members
+// were told: all of these take part with bytes.
+int issue_call(RequestObject* r) noexcept {
+    Part& part = *r->collective->part;
+    const bool on_bytes = part.planned && (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
+    if (!on_bytes) {
+        if (part.arguments.overwrites) {
+            replay::Bytes input;
+            machine().input_of(number_of(r), &input);
+            put_input(part, input);
+        }
+        return r->collective->issue(r->collective, real_of(r->comm), real_request(r));
+    }
+    part.given.clear();
+    machine().input_of(number_of(r), &part.given);
+    return issue_on_bytes(part, *r->comm, {}, real_request(r));
+}
+
+void call_ended(RequestObject* r, int rc) noexcept {
+    Part& part = *r->collective->part;
+    r->real = 0;
+    r->error = rc;
+    empty_status(&r->status);
+    if (rc != 0) refused_below(r);
+    const bool on_bytes =
+        part.planned && part.way != Way::native &&
+        (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
+    if (part.arguments.kind == Kind::create) {
+        if (on_bytes) made_by_plan(r);
+        machine().completed(number_of(r), part.made != nullptr
+                                              ? std::optional<replay::Made>(made_of(r))
+                                              : std::nullopt);
+        return;
+    }
+    if (on_bytes && part.arguments.kind != Kind::gather)
+        put_result(part, *r->comm, part.room.data(), static_cast<int64_t>(part.room.size()));
+    else if (on_bytes && r->comm->rank == part.root)
+        put_result(part, *r->comm, part.room.data(), static_cast<int64_t>(part.room.size()));
+    machine().completed(number_of(r));
+}
+
+namespace {
+
+// Waits for a blocking one and tells it.
+void see_through(Call& call, RequestObject* r, const Native& native) noexcept {
+    Part& part = *r->collective->part;
+    Rounds rounds(call);
+    for (;;) {
+        if (part.outside && part.way == Way::native) call_native(call, r, native);
+        issue_if_outside(r);
+        if (ready(r)) break;
+        rounds.next();
+    }
+    Outcome outcome{.kind = CallKind::collective};
+    outcome.told.push_back(number_of(r));
+    tell(std::move(outcome), &r, 1);
+}
+
+}  // namespace
+
+int collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* twin, Native native) noexcept {
+    machine().enter();
+    finish_part(part, comm);
+    RequestObject* r = request_for(comm, twin, part);
+    r->flags |= kInternal;
+    number(call, r);
+    see_through(call, r, native);
+    return consume(r, nullptr, nullptr);
+}
+
+int begin_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* record,
+                     mpi::Request* request) noexcept {
+    machine().enter();
+    finish_part(part, comm);
+    RequestObject* r = request_for(comm, record, part);
+    number(call, r);
+    issue_if_outside(r);
+    *request = handle_of(r);
+    return 0;
+}
+
+int start_persistent(Call& call, RequestObject* r) noexcept {
+    if (r->collective->part == nullptr) refuse(r->collective->name);
+    machine().enter();
+    finish_part(r->collective->part, r->comm);
+    number(call, r);
+    issue_if_outside(r);
+    return 0;
+}
+
+// ---- creation
+
+int create(Call& call, CommObject* parent, Part::Asked asked, const Native& native,
+           CommObject** made) noexcept {
+    machine().enter();
+    Part* part = new_part(Kind::create, true);
+    part->asked = asked;
+    part->creation = ++parent->creations;
+    CollectiveRecord* record = new_collective(nullptr, call.function());
+    RequestObject* r = request_for(parent, record, part);
+    r->flags |= kInternal;
+    number(call, r);
+    the_log().creating = part;
+    see_through(call, r, native);
+    the_log().creating = nullptr;
+    *made = part->made;
+    part->made = nullptr;
+    return consume(r, nullptr, nullptr);
+}
+
+Part* creation_now() noexcept { return the_log().creating; }
+
+void leave(Call& call, CommObject* comm) noexcept {
+    machine().enter();
+    Part* part = new_part(Kind::free, true);
+    CollectiveRecord* record = new_collective(nullptr, call.function());
+    RequestObject* r = request_for(comm, record, part);
+    r->flags |= kInternal;
+    number(call, r);
+    part->way = Way::native;
+    see_through(call, r, Native{nullptr, [](const void*) { return 0; }});
+    consume(r, nullptr, nullptr);
+}
+
+}  // namespace fermata::front::logged

@@ -1,0 +1,218 @@
+// Messages: their start, the library's word on them, probes.
+#include "front/core/fatal.h"
+#include "front/logged/state.h"
+#include "front/objects/objects.h"
+#include "front/requests/buffered.h"
+
+namespace fermata::front::logged {
+namespace {
+
+using replay::CallKind;
+using replay::Outcome;
+using replay::Stage;
+
+replay::Pattern pattern_of(const CommObject& comm, int source, int tag) noexcept {
+    replay::Pattern pattern{uid_of(comm), {}, {}};
+    if (source != mpi::FM_ANY_SOURCE) pattern.source = rank_of(comm.world_of(source));
+    if (tag != mpi::FM_ANY_TAG) pattern.tag = tag_of(tag);
+    return pattern;
+}
+
+// What the library would refuse must not get a number.
+int refusal(const RequestObject* r) noexcept {
+    if (r->type == nullptr || (!r->type->predefined && !r->type->committed)) return mpi::FM_ERR_TYPE;
+    if (r->count < 0) return mpi::FM_ERR_COUNT;
+    const bool wild = r->what == What::recv && r->peer == mpi::FM_ANY_SOURCE;
+    if (r->world < 0 && !wild) return mpi::FM_ERR_RANK;
+    if (r->tag < 0 && !(r->what == What::recv && r->tag == mpi::FM_ANY_TAG)) return mpi::FM_ERR_TAG;
+    if (r->comm->inter) refuse("intercommunicators");
+    return 0;
+}
+
+int released(RequestObject* r, int rc) noexcept {
+    if ((r->flags & kPersistent) == 0) release_request(r);
+    return rc;
+}
+
+// The copy of a buffered send is the library's from here on, and the message is in the log at once.
+void begin_buffered(Call& call, RequestObject* r) noexcept {
+    replay::Bytes packed;
+    pack({r->buf, r->count, r->type}, &packed);
+    auto* copy = static_cast<char*>(fm_alloc(packed.size() + 1));
+    __builtin_memcpy(copy, packed.data(), packed.size());
+    RequestObject* send = new_request(What::send);
+    send->comm = r->comm;
+    if (!r->comm->predefined) comm_ref(r->comm);
+    send->buf = copy;
+    send->count = static_cast<int64_t>(packed.size());
+    send->type = front::find(mpi::FM_BYTE);
+    send->peer = r->peer;
+    send->world = r->world;
+    send->tag = r->tag;
+    send->flags = kInternal;
+    begin(call, send);
+    send->copy = copy;  // goes with the request
+    free_active(call, send);
+}
+
+}  // namespace
+
+int begin(Call& call, RequestObject* r) noexcept {
+    r->posted = 0;
+    if (r->peer == mpi::FM_PROC_NULL) {
+        proc_null_status(&r->status);
+        r->state = State::complete;
+        return 0;
+    }
+    if (int rc = refusal(r); rc != 0) return released(r, rc);
+    Log& log = the_log();
+    if (r->what == What::send && r->mode == kBuffered) {
+        begin_buffered(call, r);
+        empty_status(&r->status);
+        r->state = State::complete;
+        return 0;
+    }
+    log.starting = r;
+    replay::RequestNo no;
+    Stage stage;
+    if (r->what == What::send) {
+        // A persistent one keeps its mode in `serial`: the front's own receipts are not used here.
+        const bool synchronous = r->mode == kSynchronous || ((r->flags & kPersistent) != 0 && r->serial != 0);
+        if (r->mode == kSynchronous) r->mode = kStandard;
+        until_may_send(call);
+        const replay::Channel channel{uid_of(*r->comm), own_rank(), rank_of(r->world), tag_of(r->tag)};
+        const replay::Request& started = log.machine.start_send(channel, synchronous);
+        no = started.no;
+        stage = started.stage;
+    } else {
+        const replay::Request& started = log.machine.start_receive(pattern_of(*r->comm, r->peer, r->tag));
+        no = started.no;
+        stage = started.stage;
+    }
+    enter_open(r, no);
+    r->real = 0;
+    if (stage != Stage::outside) return 0;
+    log.machine.issued(no);
+    if (issue_message(r) != 0) fatal_line("fermata: the library refuses a message that is in the log");
+    return 0;
+}
+
+int issue_message(RequestObject* r) noexcept {
+    if (r->what == What::send)
+        return LOWER(Isend)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                            real_request(r));
+    return LOWER(Irecv)(r->buf, r->count, real_of(r->type), r->peer, r->tag, real_of(r->comm),
+                        real_request(r));
+}
+
+bool look_at(replay::RequestNo no) noexcept {
+    RequestObject* r = find(no);
+    if (r == nullptr || r->real == 0) return false;
+    int flag = 0;
+    mpi::Status status{};
+    const int rc = LOWER(Test)(real_request(r), &flag, &status);
+    if (flag == 0 && rc == 0) return false;
+    r->real = 0;
+    if (r->what == What::collective) {
+        call_ended(r, rc);
+        return true;
+    }
+    r->status = status;
+    r->error = rc;
+    if (r->what == What::send)
+        machine().completed(no);
+    else
+        machine().received(no, {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
+    return true;
+}
+
+void free_active(Call&, RequestObject* r) noexcept {
+    if (r->what != What::send || r->posted == 0) refuse("MPI_Request_free of such a request while it is active");
+    Log& log = the_log();
+    log.machine.free_send(number_of(r));
+    for (size_t at = log.open.size(); at-- > 0;)
+        if (log.open[at] == r) {
+            log.open.erase(log.open.begin() + static_cast<ptrdiff_t>(at));
+            break;
+        }
+    r->posted = 0;
+    r->flags &= static_cast<uint8_t>(~kPersistent);
+    log.left.push_back(r);
+}
+
+// ---- probes
+
+namespace {
+
+// One look; what it finds may be told.
+bool look_for(const CommObject& comm, int source, int tag, mpi::Status* status) noexcept {
+    int flag = 0;
+    if (LOWER(Iprobe)(source, tag, real_of(&comm), &flag, status) != 0)
+        fatal_line("fermata: MPI_Iprobe failed in a job with a message log");
+    if (flag == 0) return false;
+    const replay::Envelope found{rank_of(comm.world_of(status->source)), tag_of(status->tag)};
+    for (;;) {
+        const auto missing = machine().missing_for_probe(uid_of(comm), found);
+        if (!missing) return true;
+        if (!look_at(*missing)) return false;
+    }
+}
+
+Outcome outcome_of(const CommObject& comm, bool found, const mpi::Status& status) noexcept {
+    Outcome outcome{.kind = CallKind::probe};
+    outcome.flag = found;
+    if (!found) return outcome;
+    outcome.index = status.count;
+    outcome.probed =
+        replay::Probed{uid_of(comm), {rank_of(comm.world_of(status.source)), tag_of(status.tag)}};
+    return outcome;
+}
+
+}  // namespace
+
+int probe(Call& call, CommObject* comm, int source, int tag, bool waits, bool* found,
+          mpi::Status* status) noexcept {
+    machine().enter();
+    Rounds rounds(call);
+    progress();
+    while (!(*found = look_for(*comm, source, tag, status)) && waits) rounds.next();
+    tell(outcome_of(*comm, *found, *status), nullptr, 0);
+    return 0;
+}
+
+int matched_probe(Call& call, CommObject* comm, int source, int tag, bool waits, QueuedMessage** message,
+                  mpi::Status* status) noexcept {
+    machine().enter();
+    *message = nullptr;
+    Rounds rounds(call);
+    bool found = false;
+    progress();
+    while (!(found = look_for(*comm, source, tag, status)) && waits) rounds.next();
+    if (!found) {
+        tell(outcome_of(*comm, false, *status), nullptr, 0);
+        return 0;
+    }
+    QueuedMessage* m = MessageQueue::make(comm->uid, status->source, status->tag, status->count);
+    MessageQueue::allocate(m);
+    RequestObject* r = new_request(What::recv);
+    r->comm = comm;
+    if (!comm->predefined) comm_ref(comm);
+    r->buf = m->data;
+    r->count = status->count;
+    r->type = front::find(mpi::FM_BYTE);
+    r->peer = status->source;
+    r->world = comm->world_of(status->source);
+    r->tag = status->tag;
+    r->flags = kInternal;
+    begin(call, r);
+    wait_for(call, r);
+    Outcome outcome = outcome_of(*comm, true, r->status);
+    outcome.told.push_back(number_of(r));
+    tell(std::move(outcome), &r, 1);
+    *status = r->status;
+    consume(r, nullptr, nullptr);
+    *message = m;
+    return 0;
+}
+
+}  // namespace fermata::front::logged

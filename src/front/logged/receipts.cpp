@@ -1,0 +1,222 @@
+// What bounds the logs: receivers say what they have consumed, members of communicators which calls they were
+// told. The words travel on the private world, where the program sends nothing. They may be lost.
+#include <algorithm>
+
+#include "front/core/bridge.h"
+#include "front/logged/state.h"
+
+namespace fermata::front::logged {
+namespace {
+
+enum class Word : uint64_t { receipt, told, everywhere };
+struct Line {
+    Word word;
+    uint64_t comm;
+    int64_t tag;
+    uint64_t count, taken;  // of calls: all up to `count`
+};
+
+mpi::RealComm world_below() noexcept { return mpi::RealComm{bridge()->private_world}; }
+
+// Letters on their way, each its own request.
+struct Letter {
+    Vec<Line> lines;
+    mpi::RealRequest real{};
+    uint64_t restarts = 0;  // the lower half that has it
+};
+Vec<Letter*>* letters;
+
+void reap_letters() noexcept {
+    if (letters == nullptr) letters = fm_new<Vec<Letter*>>();
+    for (size_t i = 0; i < letters->size();) {
+        Letter* letter = (*letters)[i];
+        int flag = 1;
+        if (letter->restarts == front.restarts) LOWER(Test)(&letter->real, &flag, nullptr);
+        if (flag == 0) {
+            i++;
+            continue;
+        }
+        fm_delete(letter);
+        (*letters)[i] = letters->back();
+        letters->pop_back();
+    }
+}
+
+void post(Rank to, Vec<Line>&& lines) noexcept {
+    if (lines.empty() || to == own_rank()) return;
+    auto* letter = fm_new<Letter>();
+    letter->lines = static_cast<Vec<Line>&&>(lines);
+    letter->restarts = front.restarts;
+    if (LOWER(Isend)(letter->lines.data(), static_cast<mpi::Count>(letter->lines.size() * sizeof(Line)),
+                     real_byte(), static_cast<int>(to.number()), kReceiptTag, world_below(),
+                     &letter->real) != 0) {
+        fm_delete(letter);
+        return;
+    }
+    letters->push_back(letter);
+}
+
+// Which members of a communicator have said what, at its first member.
+struct Heard {
+    uint64_t comm;
+    Vec<uint64_t> told;  // a prefix for each member
+};
+Vec<Heard>* heard;
+
+Heard& heard_of(const CommObject& comm) noexcept {
+    if (heard == nullptr) heard = fm_new<Vec<Heard>>();
+    for (Heard& one : *heard)
+        if (one.comm == comm.uid) return one;
+    heard->push_back(Heard{comm.uid, Vec<uint64_t>(static_cast<size_t>(comm.size), 0)});
+    return heard->back();
+}
+
+void everywhere(replay::Uid uid, uint64_t prefix) noexcept {
+    const replay::Communicator* on = machine().find(uid);
+    if (on == nullptr || replay::value(on->everywhere.prefix()) >= prefix) return;
+    replay::ToldSet told;
+    for (uint64_t i = 1; i <= prefix; i++) told.add(static_cast<replay::Instance>(i));
+    machine().everywhere(uid, told);
+}
+
+// At the first member: another one has been told so much.
+void hear_told(const CommObject& comm, int member, uint64_t prefix) noexcept {
+    Heard& all = heard_of(comm);
+    uint64_t& one = all.told[static_cast<size_t>(member)];
+    const uint64_t before = *std::min_element(all.told.begin(), all.told.end());
+    one = std::max(one, prefix);
+    const uint64_t now = *std::min_element(all.told.begin(), all.told.end());
+    if (now == before) return;
+    for (Member other : comm.members)
+        post(other.rank(), {Line{Word::everywhere, comm.uid, 0, now, 0}});
+    everywhere(uid_of(comm), now);
+}
+
+void hear(const Line& line, Rank from) noexcept {
+    const auto uid = static_cast<replay::Uid>(line.comm);
+    if (line.word == Word::receipt) {
+        const replay::Channel channel{uid, own_rank(), from, static_cast<replay::Tag>(line.tag)};
+        machine().receipt({channel, static_cast<replay::MessageNo>(line.count),
+                           static_cast<replay::MessageNo>(line.taken)});
+        return;
+    }
+    if (line.word == Word::everywhere) return everywhere(uid, line.count);
+    const CommObject* comm = find(uid);
+    const int member = comm != nullptr ? ranks::find(comm->members, Member(from)) : -1;
+    if (member >= 0) hear_told(*comm, member, line.count);
+}
+
+void read_letters() noexcept {
+    for (;;) {
+        int flag = 0;
+        mpi::Status status{};
+        if (LOWER(Iprobe)(mpi::FM_ANY_SOURCE, kReceiptTag, world_below(), &flag, &status) != 0 || flag == 0)
+            return;
+        Vec<Line> lines(static_cast<size_t>(status.count) / sizeof(Line));
+        if (LOWER(Recv)(lines.data(), static_cast<mpi::Count>(lines.size() * sizeof(Line)), real_byte(),
+                        status.source, kReceiptTag, world_below(), &status) != 0)
+            return;
+        for (const Line& line : lines) hear(line, Rank(static_cast<uint32_t>(status.source)));
+    }
+}
+
+void write_receipts() noexcept {
+    struct To {
+        Rank rank;
+        Vec<Line> lines;
+    };
+    Vec<To> all;
+    for (const replay::Receipt& one : machine().receipts()) {
+        auto at = std::find_if(all.begin(), all.end(), [&](const To& to) { return to.rank == one.channel.source; });
+        if (at == all.end()) at = all.insert(all.end(), To{one.channel.source, {}});
+        at->lines.push_back(Line{Word::receipt, replay::value(one.channel.comm),
+                                 static_cast<int64_t>(one.channel.tag), replay::value(one.count),
+                                 replay::value(one.taken)});
+        if (one.channel.source == own_rank()) machine().receipt(one);
+    }
+    for (To& to : all) post(to.rank, static_cast<Vec<Line>&&>(to.lines));
+}
+
+void write_told(const CommObject& comm) noexcept {
+    const replay::Communicator* on = machine().find(uid_of(comm));
+    if (on == nullptr || comm.size == 0) return;
+    const uint64_t prefix = replay::value(machine().stable_told(*on).prefix());
+    if (prefix <= replay::value(on->everywhere.prefix())) return;
+    const Rank first = comm.members[0].rank();
+    if (first == own_rank())
+        hear_told(comm, comm.rank, prefix);
+    else
+        post(first, {Line{Word::told, comm.uid, 0, prefix, 0}});
+}
+
+}  // namespace
+
+// Parts whose input nobody needs any more.
+void forget_old_parts() noexcept {
+    Vec<Kept>& kept = the_log().kept;
+    for (size_t i = 0; i < kept.size();) {
+        if (machine().logged(kept[i].comm, kept[i].instance) != nullptr) {
+            i++;
+            continue;
+        }
+        drop(kept[i].part);
+        if (!kept[i].on->predefined) comm_unref(kept[i].on);
+        kept[i] = kept.back();
+        kept.pop_back();
+    }
+}
+
+void exchange_receipts() noexcept {
+    reap_letters();
+    write_receipts();
+    write_told(comm_world);
+    write_told(comm_self);
+    for (const CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) write_told(*comm);
+    read_letters();
+    forget_old_parts();
+}
+
+void progress() noexcept {
+    Log& log = the_log();
+    for (size_t i = 0; i < log.debts.size();) {
+        int flag = 0;
+        LOWER(Test)(&log.debts[i].real, &flag, nullptr);
+        if (flag == 0) {
+            i++;
+            continue;
+        }
+        const Debt paid = log.debts[i];
+        log.debts.erase(log.debts.begin() + static_cast<ptrdiff_t>(i));
+        log.machine.paid(paid.comm, paid.instance);
+    }
+    for (size_t i = 0; i < log.again.size();) {
+        int flag = 0;
+        LOWER(Test)(&log.again[i].real, &flag, nullptr);
+        if (flag == 0) {
+            i++;
+            continue;
+        }
+        const Again sent = log.again[i];
+        log.again.erase(log.again.begin() + static_cast<ptrdiff_t>(i));
+        log.machine.sent_from_log(sent.channel, sent.number);
+    }
+    for (size_t i = 0; i < log.left.size();) {
+        RequestObject* r = log.left[i];
+        int flag = 0;
+        mpi::Status status{};
+        LOWER(Test)(real_request(r), &flag, &status);
+        if (flag == 0) {
+            i++;
+            continue;
+        }
+        log.left.erase(log.left.begin() + static_cast<ptrdiff_t>(i));
+        r->real = 0;
+        release_request(r);
+    }
+    reap_letters();
+    read_letters();
+}
+
+bool has_paid() noexcept { return the_log().debts.empty() && the_log().again.empty(); }
+
+}  // namespace fermata::front::logged

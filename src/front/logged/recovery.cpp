@@ -1,0 +1,107 @@
+// A new lower half: what the exchange hears of this rank, and what the library is given then.
+#include "front/core/line.h"
+#include "front/logged/state.h"
+#include "front/objects/api.h"
+#include "front/objects/objects.h"
+#include "replay/wire_form.h"
+
+namespace fermata::front::logged {
+namespace {
+
+// Nothing that the old library worked on is known to the new one.
+void forget_library(Log& log) noexcept {
+    for (RequestObject* r : log.open) {
+        r->real = 0;
+        if (r->what != What::collective) continue;
+        Part& part = *r->collective->part;
+        forget_made(part);
+        part.outside = false;  // unless an action says so
+        part.planned = log.machine.find(uid_of(*r->comm)) != nullptr;
+    }
+    for (RequestObject* r : log.left) {
+        r->real = 0;
+        r->state = State::complete;
+        release_request(r);
+    }
+    log.left.clear();
+    log.debts.clear();
+    log.again.clear();
+}
+
+void act(const replay::SendOpen& action) noexcept {
+    RequestObject* r = find(action.request);
+    machine().issued(action.request);
+    issue_message(r);
+}
+void act(const replay::Post& action) noexcept {
+    RequestObject* r = find(action.request);
+    machine().issued(action.request);
+    issue_message(r);
+}
+void act(const replay::SendLogged& action) noexcept {
+    const replay::Logged* entry = machine().logged(action.channel, action.number);
+    const CommObject* comm = find(action.channel.comm);
+    Again again{action.channel, action.number, {}};
+    LOWER(Isend)(entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
+                 rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag),
+                 real_of(comm), &again.real);
+    the_log().again.push_back(again);
+}
+// A blocking call is issued by its thread, which finds here how.
+void act(const replay::Take& action) noexcept {
+    RequestObject* r = find(action.request);
+    Part& part = *r->collective->part;
+    const replay::Collective* call = machine().request(action.request)->collective();
+    part.way = action.way;
+    part.from = action.from;
+    part.planned = machine().find(call->comm)->planned(call->instance) != nullptr;
+    part.outside = true;
+    if (action.way == replay::Way::native) return;
+    part.outside = false;
+    machine().issued(action.request);
+    issue_call(r);
+}
+void act(const replay::Pay& action) noexcept { owe(action); }
+
+}  // namespace
+
+const replay::Orders* orders() noexcept {
+    return on() && the_log().ordered ? &the_log().orders : nullptr;
+}
+
+size_t said(void* bytes, size_t capacity) noexcept {
+    if (front.life == Life::before) objects_start();
+    if (!on()) return 0;
+    const replay::Bytes form = replay::to_bytes(machine().said({}));
+    if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
+    return form.size();
+}
+
+const char* take_orders(const void* bytes, size_t size) noexcept {
+    if (!on()) return "this program keeps no message log";
+    auto orders = replay::orders_from({static_cast<const uint8_t*>(bytes), size});
+    if (!orders) return "what the exchange of the message logs says is damaged";
+    the_log().orders = std::move(*orders);
+    the_log().ordered = true;
+    return nullptr;
+}
+
+int rebuild(char* error, size_t size) noexcept {
+    Log& log = the_log();
+    if (!log.ordered) {
+        Line(error, size) << "the message log has not heard of the other ranks' logs";
+        return 1;
+    }
+    forget_library(log);
+    for (const replay::Action& action : log.machine.recover(log.orders))
+        std::visit([](const auto& one) { act(one); }, action);
+    return 0;
+}
+
+void go(uint32_t epoch) noexcept {
+    if (!on()) return;
+    machine().go(static_cast<replay::Epoch>(epoch));
+    the_log().epoch = epoch;
+}
+
+}  // namespace fermata::front::logged

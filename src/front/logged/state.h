@@ -1,0 +1,115 @@
+// The state of the log in this room: the machine and which requests of the front its numbers are.
+#pragma once
+
+#include "front/logged/log.h"
+
+namespace fermata::front::logged {
+
+inline replay::RequestNo number_of(const RequestObject* r) noexcept {
+    return static_cast<replay::RequestNo>(r->posted);
+}
+inline replay::Uid uid_of(const CommObject& comm) noexcept { return static_cast<replay::Uid>(comm.uid); }
+inline replay::Rank rank_of(int32_t world) noexcept { return replay::Rank(static_cast<uint32_t>(world)); }
+inline replay::Tag tag_of(int32_t tag) noexcept { return static_cast<replay::Tag>(tag); }
+
+// A part in a collective that the program was told: others may need it still.
+struct Kept {
+    replay::Uid comm;
+    replay::Instance instance;
+    Part* part;
+    CommObject* on;  // holds a reference
+};
+// One that the library works on now.
+struct Debt {
+    replay::Uid comm;
+    replay::Instance instance;
+    Part* part;  // of `kept`
+    mpi::RealRequest real;
+};
+// A message that the library sends once more from the log.
+struct Again {
+    replay::Channel channel;
+    replay::MessageNo number;
+    mpi::RealRequest real;
+};
+
+struct Log {
+    explicit Log(const replay::Buffers& buffers) noexcept
+        : machine(own_rank(), buffers, replay::Options{}) {}
+
+    replay::Machine machine;
+    Vec<RequestObject*> open;            // those that the machine has numbered and nobody was told, ascending
+    RequestObject* starting = nullptr;   // gets its number now
+    Vec<RequestObject*> left;            // freed by the program: the library works on them still
+    Vec<Kept> kept;
+    Vec<Debt> debts;
+    Vec<Again> again;
+    replay::Orders orders{};
+    bool ordered = false;
+    uint32_t epoch = 0;
+    uint64_t told = 0;         // calls; for the pace of receipts
+    Part* creating = nullptr;  // of the creation that is under way
+};
+Log& the_log() noexcept;
+inline replay::Machine& machine() noexcept { return the_log().machine; }
+
+RequestObject* find(replay::RequestNo no) noexcept;
+CommObject* find(replay::Uid uid) noexcept;
+// Of a request whose number is known now.
+void enter_open(RequestObject* r, replay::RequestNo no) noexcept;
+// The rank in the communicator of a process.
+int rank_in(const CommObject& comm, replay::Rank rank) noexcept;
+
+// ---- the library
+
+// Hands a send or a receive to the library; an error class.
+int issue_message(RequestObject* r) noexcept;
+// A collective, in the form that its part says.
+int issue_call(RequestObject* r) noexcept;
+// Asks the library once; true: the machine knows something new.
+bool look_at(replay::RequestNo no) noexcept;
+// The library is through with a collective.
+void call_ended(RequestObject* r, int rc) noexcept;
+
+// ---- forms on bytes (redo.cpp)
+
+int issue_on_bytes(Part& part, const CommObject& comm, const replay::Bytes& result,
+                   mpi::RealRequest* real) noexcept;
+bool has_form_on_bytes(replay::Kind kind) noexcept;
+// Debts.
+void owe(const replay::Pay& pay) noexcept;
+
+// ---- creation.cpp
+
+// What all members have asked for has come: which communicator the rank is in.
+void made_by_plan(RequestObject* r) noexcept;
+void forget_made(Part& part) noexcept;
+replay::Made made_of(const RequestObject* r) noexcept;
+
+// ---- waits.cpp
+
+// One round of a wait: a stop point, progress, the turn of others.
+class Rounds {
+  public:
+    explicit Rounds(Call& call) noexcept : call_(call) {}
+    void next() noexcept;
+
+  private:
+    Call& call_;
+    uint32_t turns_ = 0;
+};
+// May the request be told now? Asks the library.
+bool ready(RequestObject* r) noexcept;
+// The program hears of these now, by one record.
+void tell(replay::Outcome outcome, RequestObject* const* requests, int count) noexcept;
+// Waits for its completion.
+void wait_for(Call& call, RequestObject* r) noexcept;
+void until_may_send(Call& call) noexcept;
+void until_may_call(Call& call) noexcept;
+
+// ---- receipts.cpp
+
+void exchange_receipts() noexcept;
+void forget_old_parts() noexcept;
+
+}  // namespace fermata::front::logged
