@@ -41,4 +41,15 @@ bool ToldSet::has_all_of(const ToldSet& other) const {
     return true;
 }
 
+bool ToldSet::become(Instance prefix, Vec<Instance> beyond) {
+    Instance before = next(prefix);  // this one would be in the prefix
+    for (Instance i : beyond) {
+        if (i <= before) return false;
+        before = i;
+    }
+    prefix_ = prefix;
+    beyond_ = std::move(beyond);
+    return true;
+}
+
 }  // namespace fermata::replay

@@ -15,6 +15,8 @@ class ToldSet {
     void keep_those_in(const ToldSet& other);
     void add_all(const ToldSet& other);
     bool has_all_of(const ToldSet& other) const;
+    // Takes over what prefix() and beyond() of another set have said. False: no set says that.
+    bool become(Instance prefix, Vec<Instance> beyond);
     Instance prefix() const { return prefix_; }
     Instance last() const { return beyond_.empty() ? prefix_ : beyond_.back(); }
     const Vec<Instance>& beyond() const { return beyond_; }

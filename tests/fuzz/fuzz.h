@@ -49,14 +49,14 @@ image::KeyPointer fuzz_key();
 extern const Target image, encrypted_image, shared_file, manifest, frames, handshake, clock_messages,
     memory_table, duration, save_options, mpiexec_words, addresses, control_request, journal, hellos, program,
     process_state, mpi_objects, app_table, pmi_lines, pmix_helper, hosts, transfers, parity_head, relay,
-    known_code, veloc_blob, veloc_words;
+    known_code, veloc_blob, veloc_words, exchange;
 
 inline std::vector<const Target*> all_targets() {
     return {&image,           &encrypted_image, &shared_file, &manifest,     &frames,        &handshake,
             &clock_messages,  &memory_table,    &duration,    &save_options, &mpiexec_words, &addresses,
             &control_request, &journal,         &hellos,      &program,      &process_state, &mpi_objects,
             &app_table,       &pmi_lines,       &pmix_helper, &hosts,        &transfers,     &parity_head,
-            &relay,           &known_code,      &veloc_blob,  &veloc_words};
+            &relay,           &known_code,      &veloc_blob,  &veloc_words,  &exchange};
 }
 
 }  // namespace fermata::fuzz

@@ -1,6 +1,7 @@
-// The root's part in a recovery, and the end of a job.
+// The root's part in a recovery, and the end of a job. What ranks say and hear goes through its wire form.
 #include <algorithm>
 
+#include "replay/wire_form.h"
 #include "seat.h"
 
 namespace fermata::replay::test {
@@ -37,17 +38,18 @@ bool Job::exchange() {
     if (stage_ != Stage::stopping) return false;
     for (const auto& seat : seats_)
         if (seat->dead() || !seat->frozen || seat->frozen_at != epoch_) return false;
+    const auto ranks = static_cast<uint32_t>(seats_.size());
     Exchange exchange(epoch_, Rules{plan_.away});
     for (const auto& seat : seats_) {
         std::vector<Record> ring;
         if (seat->leader->machine.mode() != Mode::live)
             for (const Entry& entry : seat->ring) ring.push_back(entry.record);
-        exchange.add(seat->leader->machine.said(ring));
+        exchange.add(*said_from(wire_form(seat->leader->machine.said(ring)), ranks));
     }
     orders_.clear();
     next_ = std::make_shared<Library>(static_cast<int>(seats_.size()));
     for (const auto& seat : seats_) {
-        orders_.push_back(exchange.orders_for(seat->leader->machine.me()));
+        orders_.push_back(*orders_from(wire_form(exchange.orders_for(seat->leader->machine.me())), ranks));
         for (const CommOrders& comm : orders_.back().comms) {
             if (!next_->has(comm.uid)) next_->make(comm.uid, comm.members);
             out_.orphans += !seat->leader->machine.find(comm.uid);
