@@ -157,6 +157,13 @@ int create_inter(Call& call, CommObject* local, int local_leader, int tag, const
 
 // ---- MPI_Comm_split_type ----------------------------------------------------------------------------------
 
+// As a split would have it: those of one group ask for the same.
+Asked asked_of(const Members& members) noexcept {
+    const int place = ranks::find(members, own_rank());
+    if (place < 0) return {FM_UNDEFINED, 0};
+    return {static_cast<int>(uid::hash_of(members) & 0x7fffffff), place};
+}
+
 constexpr const char* kResourceType = "mpi_hw_resource_type";
 
 // MPICH's MPIX_COMM_TYPE_NEIGHBORHOOD was 2 up to 3.4 and 4 up to 4.1. Both are now types of the standard,
@@ -187,7 +194,7 @@ int fm_Comm_create(Comm comm, Group group, Comm* newcomm) {
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (find(group) == nullptr) return call.finish(comm, FM_ERR_GROUP);
-    return create_comm(call, parent, parent->inter, newcomm, [parent, group](RealComm* real) {
+    return create_comm(call, parent, parent->inter, newcomm, asked_of(find(group)->members), [parent, group](RealComm* real) {
         TempGroup real_group(group);
         if (real_group.status() != FM_SUCCESS) return real_group.status();
         return LOWER(Comm_create)(RealComm{parent->real}, real_group, real);
@@ -196,6 +203,7 @@ int fm_Comm_create(Comm comm, Group group, Comm* newcomm) {
 
 int fm_Comm_create_group(Comm comm, Group group, int tag, Comm* newcomm) {
     Call call("MPI_Comm_create_group");
+    if (logged::on()) logged::refuse("MPI_Comm_create_group");
     CommObject* parent = find(comm);
     GroupObject* object = find(group);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
@@ -210,6 +218,7 @@ int fm_Comm_create_group(Comm comm, Group group, int tag, Comm* newcomm) {
 int fm_Comm_create_from_group(Group group, const char* stringtag, Info info, Errhandler errhandler,
                               Comm* newcomm) {
     Call call("MPI_Comm_create_from_group");
+    if (logged::on()) logged::refuse("MPI_Comm_create_from_group");
     GroupObject* object = find(group);
     if (object == nullptr) return call.finish(FM_ERR_GROUP);
     // The string becomes a tag of MPI_COMM_WORLD's group calls.
@@ -224,7 +233,7 @@ int fm_Comm_split(Comm comm, int color, int key, Comm* newcomm) {
     Call call("MPI_Comm_split");
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
-    return create_comm(call, parent, parent->inter, newcomm, [parent, color, key](RealComm* real) {
+    return create_comm(call, parent, parent->inter, newcomm, {color, key}, [parent, color, key](RealComm* real) {
         return LOWER(Comm_split)(RealComm{parent->real}, color, key, real);
     });
 }
@@ -235,7 +244,7 @@ int fm_Comm_split_type(Comm comm, int split_type, int key, Info info, Comm* newc
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     InfoObject* wanted = find(info);
     const int meant = split_type_meant(split_type, wanted);
-    const int rc = create_comm(call, parent, false, newcomm, [=](RealComm* real) {
+    const int rc = create_comm(call, parent, false, newcomm, {kLibraryChooses, key}, [=](RealComm* real) {
         TempInfo hints(info);
         int done = LOWER(Comm_split_type)(RealComm{parent->real}, meant, key, hints, real);
         if (done == FM_SUCCESS && meant == FM_COMM_TYPE_HW_UNGUIDED && wanted != nullptr)
@@ -252,6 +261,7 @@ int fm_Comm_split_type(Comm comm, int split_type, int key, Info info, Comm* newc
 int fm_Intercomm_create(Comm local_comm, int local_leader, Comm peer_comm, int remote_leader, int tag,
                         Comm* newintercomm) {
     Call call("MPI_Intercomm_create");
+    if (logged::on()) logged::refuse("intercommunicators");
     *newintercomm = FM_COMM_NULL;
     CommObject* local = find(local_comm);
     if (local == nullptr) return call.finish(FM_ERR_COMM);
@@ -285,7 +295,7 @@ int fm_Intercomm_merge(Comm intercomm, int high, Comm* newintracomm) {
     CommObject* parent = find(intercomm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (!parent->inter) return call.finish(intercomm, FM_ERR_COMM);
-    return create_comm(call, parent, false, newintracomm, [parent, high](RealComm* real) {
+    return create_comm(call, parent, false, newintracomm, {}, [parent, high](RealComm* real) {
         return LOWER(Intercomm_merge)(RealComm{parent->real}, high, real);
     });
 }

@@ -11,7 +11,17 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     comms_tidy(call);
     CommObject* made = nullptr;
-    {
+    if (logged::on()) {
+        int rc = create_logged(
+            call, parent, false, newcomm, {0, parent->rank},
+            [parent](RealComm* real) { return LOWER(Comm_dup)(RealComm{parent->real}, real); },
+            [&](CommObject* fresh) {
+                if (parent->topology != nullptr) fresh->topology = fm_new<Topology>(*parent->topology);
+                if (hints != nullptr) fresh->info = *hints;
+                made = fresh;
+            });
+        if (rc != FM_SUCCESS) return rc;
+    } else {
         CollectiveScope scope(call, *parent);
         uint64_t creation = ++parent->creations;
         RealComm real{};
@@ -42,6 +52,7 @@ int duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm) {
 int begin_duplicate(Call& call, Comm comm, const InfoPairs* hints, Comm* newcomm, mpi::Request* request) {
     *newcomm = FM_COMM_NULL;
     refuse_in_2pc("MPI_Comm_idup");
+    if (logged::on()) logged::refuse("MPI_Comm_idup");
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     auto* made = fm_new<CommObject>();

@@ -70,8 +70,9 @@ int check_leaving(Call& call, Comm handle) {
     return FM_SUCCESS;
 }
 
-// No clock has to be agreed on, and strangers would not understand a barrier of ours.
-int leave_strangers(Call& call, Comm* handle) {
+// No clock has to be agreed on: strangers would not understand a barrier of ours, and a message log knows who has
+// freed what.
+int leave_alone(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
     comm->freed = true;
     take_handle(comm);
@@ -87,7 +88,11 @@ int leave_strangers(Call& call, Comm* handle) {
 // last is done; freeing the real one late is a local matter in MPICH and Open MPI.
 int begin_leaving(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
-    if (comm->stranger) return leave_strangers(call, handle);
+    if (comm->stranger) return leave_alone(call, handle);
+    if (logged::on()) {
+        logged::leave(call, comm);
+        return leave_alone(call, handle);
+    }
     CollectiveRecord* record = new_collective(
         [](CollectiveRecord*, RealComm real, RealRequest* request) { return LOWER(Ibarrier)(real, request); },
         "MPI_Comm_free");
@@ -117,9 +122,11 @@ int leave_together(Call& call, Comm* handle) {
         if (int rc = LOWER(Comm_disconnect)(&real)) return call.finish(*handle, rc);
         comm->real = 0;
         connection_gone(comm);
-        return leave_strangers(call, handle);
+        return leave_alone(call, handle);
     }
-    {
+    if (logged::on()) {
+        logged::leave(call, comm);
+    } else {
         CollectiveScope scope(call, *comm);
         int rc = LOWER(Barrier)(RealComm{comm->real});
         if (rc != FM_SUCCESS) {

@@ -8,6 +8,7 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
+#include "front/logged/log.h"
 #include "front/objects/api.h"
 #include "front/objects/objects.h"
 #include "front/objects/session.h"
@@ -29,6 +30,7 @@ void start(Call& call, int level) noexcept {
     // its own turn in the library, so the lower half asks for serialized at least whatever the application
     // wants.
     level = level < front.library_level ? level : front.library_level;
+    if (bridge()->message_log != 0 && level > FM_THREAD_SERIALIZED) level = FM_THREAD_SERIALIZED;
     if (front.life == Life::before || level > front.thread_level) front.thread_level = level;
     if (front.thread_level >= FM_THREAD_MULTIPLE && front.threads == 0) {
         front.threads = 1;
@@ -40,6 +42,7 @@ void start(Call& call, int level) noexcept {
     ::on_exit([](int code, void*) { exit_code = code; }, nullptr);
     front.main_fs = split::read_fs();
     objects_start();
+    logged::start();
     front.life = Life::running;
 }
 
@@ -61,7 +64,8 @@ void wait_for_all(Call& call) noexcept {
     uint64_t told = ~uint64_t{0};  // in which life of the job; a restarted root has heard nothing yet
     for (;;) {
         Careful careful(call.record());
-        if (told != front.restarts) {
+        if (logged::on()) logged::progress();
+        if (told != front.restarts && (!logged::on() || logged::has_paid())) {
             told = front.restarts;
             bridge()->arrive_finalize();
         }

@@ -50,10 +50,26 @@ int read_dist_graph(CommObject* comm) {
 }
 
 int create_dist_graph(Call& call, CommObject* parent, Comm* newcomm, auto&& make) {
+    if (logged::on()) logged::refuse("MPI_Dist_graph_create");
     int read = FM_SUCCESS;
-    int rc = create_comm(call, parent, false, newcomm, make,
+    int rc = create_comm(call, parent, false, newcomm, {}, make,
                          [&read](CommObject* made) { read = read_dist_graph(made); });
     return rc != FM_SUCCESS ? rc : read;
+}
+
+// The first so many processes.
+Asked first_of(const CommObject* parent, int64_t count) noexcept {
+    return {parent->rank < count ? 0 : FM_UNDEFINED, parent->rank};
+}
+
+// Who differs only in the dimensions that remain has the same.
+int dropped_place(const Topology& cart, int rank, const int* remain_dims) noexcept {
+    Vec<int> coords(cart.dims.size() + 1);
+    cart_coords_of(cart, rank, coords.data());
+    int place = 0;
+    for (size_t i = 0; i < cart.dims.size(); i++)
+        if (remain_dims[i] == 0) place = place * cart.dims[i] + coords[i];
+    return place;
 }
 
 void copy_list(const Vec<int>& from, int room, int* to) {
@@ -79,8 +95,10 @@ int fm_Cart_create(Comm comm_old, int ndims, const int* dims, const int* periods
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (parent->inter) return call.finish(comm_old, FM_ERR_COMM);
     if (ndims < 0) return call.finish(comm_old, FM_ERR_DIMS);
+    int64_t places = 1;
+    for (int i = 0; i < ndims; i++) places *= dims[i];
     return create_comm(
-        call, parent, false, comm_cart,
+        call, parent, false, comm_cart, first_of(parent, places),
         [=](RealComm* real) {
             return LOWER(Cart_create)(RealComm{parent->real}, ndims, dims, periods, reorder, real);
         },
@@ -99,7 +117,7 @@ int fm_Cart_sub(Comm comm, const int* remain_dims, Comm* newcomm) {
     const Topology* cart = topology_of(parent, FM_CART);
     if (cart == nullptr) return call.finish(comm, FM_ERR_TOPOLOGY);
     return create_comm(
-        call, parent, false, newcomm,
+        call, parent, false, newcomm, {dropped_place(*cart, parent->rank, remain_dims), parent->rank},
         [=](RealComm* real) { return LOWER(Cart_sub)(RealComm{parent->real}, remain_dims, real); },
         [=](CommObject* made) {
             made->topology = fm_new<Topology>();
@@ -209,7 +227,7 @@ int fm_Graph_create(Comm comm_old, int nnodes, const int* index, const int* edge
     if (parent->inter) return call.finish(comm_old, FM_ERR_COMM);
     if (nnodes < 0 || nnodes > parent->size) return call.finish(comm_old, FM_ERR_ARG);
     return create_comm(
-        call, parent, false, comm_graph,
+        call, parent, false, comm_graph, first_of(parent, nnodes),
         [=](RealComm* real) {
             return LOWER(Graph_create)(RealComm{parent->real}, nnodes, index, edges, reorder, real);
         },

@@ -23,6 +23,7 @@ enum CarefulBit : uint32_t {
     kFrozen = 2,   // nothing new may be handed to MPI: wrappers go to a stop point
     kQueued = 4,   // pulled messages wait in the queue
     kOwed = 8,     // synchronous sends wait for a receipt: see requests/synchronous.h
+    kLogged = 16,  // the job keeps a message log: see requests/logged.h
 };
 
 // Bits of Front::watch.

@@ -31,7 +31,8 @@ void number(Call& call, RequestObject* r) noexcept {
     std::optional<replay::Take> take;
     const replay::Request& started = log.machine.start_collective(uid_of(*r->comm), part.arguments, &take);
     part.outside = take.has_value();
-    part.planned = log.machine.find(uid_of(*r->comm))->planned(started.collective()->instance) != nullptr;
+    part.instance = started.collective()->instance;
+    part.planned = log.machine.find(uid_of(*r->comm))->planned(part.instance) != nullptr;
     if (take) {
         part.way = take->way;
         part.from = take->from;
@@ -124,6 +125,8 @@ void see_through(Call& call, RequestObject* r, const Native& native) noexcept {
         if (ready(r)) break;
         rounds.next();
     }
+    the_log().made = part.made;  // the part may be the log's from now on
+    part.made = nullptr;
     Outcome outcome{.kind = CallKind::collective};
     outcome.told.push_back(number_of(r));
     tell(std::move(outcome), &r, 1);
@@ -152,10 +155,18 @@ int begin_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord*
     return 0;
 }
 
+int init_collective(Call&, CommObject* comm, Part* part, CollectiveRecord* record,
+                    mpi::Request* request) noexcept {
+    finish_part(part, comm);
+    RequestObject* r = request_for(comm, record, part);
+    make_persistent(r);
+    *request = handle_of(r);
+    return 0;
+}
+
 int start_persistent(Call& call, RequestObject* r) noexcept {
     if (r->collective->part == nullptr) refuse(r->collective->name);
     machine().enter();
-    finish_part(r->collective->part, r->comm);
     number(call, r);
     issue_if_outside(r);
     return 0;
@@ -175,9 +186,9 @@ int create(Call& call, CommObject* parent, Part::Asked asked, const Native& nati
     number(call, r);
     the_log().creating = part;
     see_through(call, r, native);
+    CommObject* const made_now = the_log().made;
     the_log().creating = nullptr;
-    *made = part->made;
-    part->made = nullptr;
+    *made = made_now;
     return consume(r, nullptr, nullptr);
 }
 

@@ -5,16 +5,16 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
-#include "front/objects/orphans.h"
 #include "front/objects/real.h"
 
 namespace fermata::front::logged {
 namespace {
 
-CommObject* with_members(const CommObject& parent, Members&& members) noexcept {
+uint64_t orphan_taken(uint64_t) noexcept { return 0; }
+
+CommObject* with_members(Members&& members) noexcept {
     auto* made = fm_new<CommObject>();
     comm_set_sides(made, static_cast<Members&&>(members), Members());
-    (void)parent;
     return made;
 }
 
@@ -56,13 +56,15 @@ void made_by_plan(RequestObject* r) noexcept {
     if (part.asked.color == mpi::FM_UNDEFINED) return;
     if (const replay::CommOrders* orders = adopted(parent, instance)) {
         Members members;
-        for (replay::Rank rank : orders->members) members.push_back(rank);
-        part.made = with_members(parent, static_cast<Members&&>(members));
+        for (Rank rank : orders->members) members.push_back(rank);
+        part.made = with_members(static_cast<Members&&>(members));
         part.made->real = orphan_taken(replay::value(orders->uid));
         if (part.made->real == 0) fatal_line("fermata: a communicator of the message log was not made again");
         return;
     }
-    part.made = with_members(parent, same_colour(part, parent));
+    if (part.asked.color == kLibraryChooses)
+        fatal_line("fermata: a communicator of MPI_Comm_split_type cannot be made again here");
+    part.made = with_members(same_colour(part, parent));
     TempGroup group(part.made->members);
     mpi::RealComm real{};
     // Nobody else needs these ranks in the meantime: they all are at this very call.

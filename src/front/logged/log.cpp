@@ -107,7 +107,7 @@ void enter_open(RequestObject* r, replay::RequestNo no) noexcept {
     the_log().starting = nullptr;
 }
 
-int rank_in(const CommObject& comm, replay::Rank rank) noexcept {
+int rank_in(const CommObject& comm, Rank rank) noexcept {
     return ranks::find(comm.peers(), Member(rank));
 }
 

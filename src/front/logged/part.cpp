@@ -162,6 +162,16 @@ void finish_part(Part* part, const CommObject* comm) noexcept {
     part->arguments.overwrites = part->in_place;
 }
 
+Part* copy_of(const Part& part) noexcept {
+    auto* copy = fm_new<Part>(part);
+    for (const Side* side : {&copy->send, &copy->receive}) {
+        keep(side->type);
+        for (TypeObject* type : side->types) keep(type);
+    }
+    if (copy->op != nullptr && !copy->op->predefined) ref(copy->op);
+    return copy;
+}
+
 void drop(Part* part) noexcept {
     if (part == nullptr) return;
     let_go(part->send);

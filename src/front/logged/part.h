@@ -3,7 +3,7 @@
 #pragma once
 
 #include "front/logged/bytes.h"
-#include "front/requests/request.h"
+#include "front/requests/logged.h"
 #include "replay/machine.h"
 
 namespace fermata::front::logged {
@@ -34,11 +34,12 @@ struct Part {
         int32_t color, key;
     } asked{};
     uint64_t creation = 0;
+    replay::Instance instance{};
     CommObject* made = nullptr;  // the library has made it, nobody was told yet
 
     // The form in which it is (to be) issued now.
     replay::Way way = replay::Way::native;
-    replay::Rank from{0};
+    Rank from{0};
     bool outside = true;  // not issued yet in that form
     bool planned = false;
     // Of a form on bytes, for as long as the library works on it.
@@ -72,7 +73,8 @@ void set_equal_sides(Side* side, const void* base, int64_t count, mpi::Datatype 
 void set_types(Side* side, const mpi::Datatype* types, int members) noexcept;
 // Once all is set.
 void finish_part(Part* part, const CommObject* comm) noexcept;
-void drop(Part* part) noexcept;
+
+Part* copy_of(const Part& part) noexcept;
 
 // What the member contributes, and what its result is: appended as bytes.
 void contribution(const Part& part, const CommObject& comm, replay::Bytes* out) noexcept;

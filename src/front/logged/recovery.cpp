@@ -70,16 +70,19 @@ const replay::Orders* orders() noexcept {
 }
 
 size_t said(void* bytes, size_t capacity) noexcept {
-    if (front.life == Life::before) objects_start();
+    if (front.life == Life::before) {
+        objects_start();
+        start();
+    }
     if (!on()) return 0;
-    const replay::Bytes form = replay::to_bytes(machine().said({}));
+    const replay::Bytes form = replay::wire_form(machine().said({}));
     if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
     return form.size();
 }
 
 const char* take_orders(const void* bytes, size_t size) noexcept {
     if (!on()) return "this program keeps no message log";
-    auto orders = replay::orders_from({static_cast<const uint8_t*>(bytes), size});
+    auto orders = replay::orders_from({static_cast<const uint8_t*>(bytes), size}, static_cast<uint32_t>(front.world_size));
     if (!orders) return "what the exchange of the message logs says is damaged";
     the_log().orders = std::move(*orders);
     the_log().ordered = true;

@@ -9,7 +9,7 @@ inline replay::RequestNo number_of(const RequestObject* r) noexcept {
     return static_cast<replay::RequestNo>(r->posted);
 }
 inline replay::Uid uid_of(const CommObject& comm) noexcept { return static_cast<replay::Uid>(comm.uid); }
-inline replay::Rank rank_of(int32_t world) noexcept { return replay::Rank(static_cast<uint32_t>(world)); }
+inline Rank rank_of(int32_t world) noexcept { return Rank(static_cast<uint32_t>(world)); }
 inline replay::Tag tag_of(int32_t tag) noexcept { return static_cast<replay::Tag>(tag); }
 
 // A part in a collective that the program was told: others may need it still.
@@ -49,6 +49,7 @@ struct Log {
     uint32_t epoch = 0;
     uint64_t told = 0;         // calls; for the pace of receipts
     Part* creating = nullptr;  // of the creation that is under way
+    CommObject* made = nullptr;  // by it, once told
 };
 Log& the_log() noexcept;
 inline replay::Machine& machine() noexcept { return the_log().machine; }
@@ -58,7 +59,7 @@ CommObject* find(replay::Uid uid) noexcept;
 // Of a request whose number is known now.
 void enter_open(RequestObject* r, replay::RequestNo no) noexcept;
 // The rank in the communicator of a process.
-int rank_in(const CommObject& comm, replay::Rank rank) noexcept;
+int rank_in(const CommObject& comm, Rank rank) noexcept;
 
 // ---- the library
 

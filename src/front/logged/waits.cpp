@@ -60,6 +60,18 @@ void wait_below(RequestObject* r) noexcept {
                            {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
 }
 
+// Others may need this rank's part still. (A persistent one's is used again: the log gets a copy.)
+void keep_part(RequestObject* r) noexcept {
+    Part* part = r->collective->part;
+    if (machine().logged(uid_of(*r->comm), part->instance) == nullptr) return;
+    if ((r->flags & kPersistent) != 0)
+        part = copy_of(*part);
+    else
+        r->collective->part = nullptr;
+    if (!r->comm->predefined) comm_ref(r->comm);
+    the_log().kept.push_back({uid_of(*r->comm), part->instance, part, r->comm});
+}
+
 }  // namespace
 
 void Rounds::next() noexcept {
@@ -97,6 +109,7 @@ void tell(Outcome outcome, RequestObject* const* requests, int count) noexcept {
         if (ignored(r)) continue;
         all_parts(r, [&log](RequestObject* one) {
             if (!is_logged(one)) return true;
+            if (one->what == What::collective) keep_part(one);
             Vec<RequestObject*>& open = log.open;
             for (size_t at = open.size(); at-- > 0;)
                 if (open[at] == one) {

@@ -18,6 +18,7 @@ void drop_arguments(CollectiveRecord* record) noexcept {
         fm_free(record->real_types[i]);
     }
     if (record->op != nullptr && !record->op->predefined) op_unref(record->op);
+    logged::drop(record->part);
 }
 
 void* keep_array(CollectiveRecord* record, const void* data, size_t bytes) noexcept {

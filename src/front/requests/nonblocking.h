@@ -10,6 +10,7 @@
 #include "front/requests/collective.h"
 #include "front/requests/direct_message.h"
 #include "front/requests/engine.h"
+#include "front/requests/logged.h"
 
 namespace fermata::front {
 
@@ -35,6 +36,7 @@ struct CollectiveRecord {
     int32_t type_count[2];
     TypeObject* type[2];  // single types; all hold references
     OpObject* op = nullptr;
+    logged::Part* part = nullptr;  // in a job with a message log
     // The arguments: a struct that the generated wrapper knows.
     alignas(16) char args[112];
 };
@@ -66,12 +68,14 @@ __attribute__((always_inline)) inline CollectiveRecord* new_collective(IssueFunc
     record->reissuable = true;
     record->arrays = record->type_arrays = record->types = 0;
     record->op = nullptr;
+    record->part = nullptr;
     return record;
 }
 
 void drop_arguments(CollectiveRecord* record) noexcept;
 inline void release_collective(CollectiveRecord* record) noexcept {
-    if (__builtin_expect((record->arrays | record->type_arrays | record->types) != 0 || record->op != nullptr,
+    if (__builtin_expect((record->arrays | record->type_arrays | record->types) != 0 ||
+                             record->op != nullptr || record->part != nullptr,
                          0))
         drop_arguments(record);
     PoolGuard guard(record_pool.lock);

@@ -6,6 +6,7 @@
 #include "front/requests/direct_message.h"
 #include "front/requests/engine.h"
 #include "front/requests/generalized.h"
+#include "front/requests/logged.h"
 #include "front/requests/message.h"
 #include "front/requests/partitioned.h"
 
@@ -37,6 +38,7 @@ __attribute__((always_inline)) inline int begin_send(Call& call, RequestObject* 
     return start_send(r, slot_of(call.record()));
 }
 __attribute__((always_inline)) inline int begin(Call& call, RequestObject* r) noexcept {
+    if (logged::on()) return logged::begin(call, r);
     clock::Slot& slot = slot_of(call.record());
     if (r->what == What::recv) return or_release(r, start_recv(r, slot));
     if (r->mode == kBuffered) return or_release(r, start_buffered(r, slot));
@@ -93,6 +95,7 @@ __attribute__((always_inline)) inline int immediate_at_once(const char* function
 
 // Starts, waits and ends an operation of a blocking call.
 inline int run_blocking(Call& call, RequestObject* r, Status* status) noexcept {
+    if (logged::on()) return logged::run_blocking(call, r, status);
     r->flags |= kInternal;
     int rc = begin(call, r);
     if (rc != 0) return rc;

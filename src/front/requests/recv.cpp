@@ -104,6 +104,26 @@ int probe_once(Call& call, CommObject* c, int source, int tag, Message* message,
     return 0;
 }
 
+int iprobe_logged(Call& call, CommObject* c, int source, int tag, int* flag, Status* status) noexcept {
+    bool found = false;
+    int rc = logged::probe(call, c, source, tag, false, &found, status);
+    *flag = found ? 1 : 0;
+    return call.finish(static_cast<Comm>(c->handle), rc);
+}
+// Matched and received in one.
+int mprobe_logged(Call& call, CommObject* c, int source, int tag, bool waits, int* flag, Message* message,
+                  Status* status) noexcept {
+    QueuedMessage* queued = nullptr;
+    int rc = logged::matched_probe(call, c, source, tag, waits, &queued, status);
+    *flag = queued != nullptr ? 1 : 0;
+    if (queued != nullptr) {
+        MessageObject* m = new_message(c, *status);
+        m->queued = queued;
+        *message = static_cast<Message>(m->handle);
+    }
+    return call.finish(static_cast<Comm>(c->handle), rc);
+}
+
 // In the careful tier, or the thread's first call.
 __attribute__((noinline)) int recv_as_call(void* buf, Count count, Datatype type, int source, int tag,
                                            Comm comm, Status* status) noexcept {
@@ -130,6 +150,7 @@ __attribute__((noinline)) int iprobe_as_call(int source, int tag, Comm comm, int
     }
     if (!careful_tier()) return call.finish(comm, LOWER(Iprobe)(source, tag, real_of(c), flag, status));
     Status own;
+    if (logged::on()) return iprobe_logged(call, c, source, tag, flag, status != nullptr ? status : &own);
     return call.finish(comm,
                        probe_once(call, c, source, tag, nullptr, flag, status != nullptr ? status : &own));
 }
@@ -188,6 +209,10 @@ int fm_Probe(int source, int tag, Comm comm, Status* status) {
         return 0;
     }
     call.record()->waiting_for = c->world_of(source);
+    if (logged::on()) {
+        bool found = false;
+        return call.finish(comm, logged::probe(call, c, source, tag, true, &found, out));
+    }
     if (!careful_tier()) {
         int found = 0;
         int rc = LOWER(ProbeSpin)(source, tag, real_of(c), &front.attention, out, &found);
@@ -219,6 +244,8 @@ int fm_Mprobe(int source, int tag, Comm comm, Message* message, Status* status) 
         return 0;
     }
     call.record()->waiting_for = c->world_of(source);
+    int flag = 0;
+    if (logged::on()) return mprobe_logged(call, c, source, tag, true, &flag, message, out);
     if (!careful_tier()) {
         int found = 0;
         RealMessage real{};
@@ -244,6 +271,7 @@ int fm_Improbe(int source, int tag, Comm comm, int* flag, Message* message, Stat
         *flag = 1;
         return 0;
     }
+    if (logged::on()) return mprobe_logged(call, c, source, tag, false, flag, message, out);
     if (careful_tier()) return call.finish(comm, probe_once(call, c, source, tag, message, flag, out));
     RealMessage real{};
     int rc = LOWER(Improbe)(source, tag, real_of(c), flag, &real, out);

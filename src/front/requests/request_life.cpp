@@ -13,6 +13,13 @@ int start_one(Call& call, RequestObject* r) noexcept {
     r->error = 0;
     r->real = 0;
     r->state = State::active;
+    if (logged::on()) {
+        if (r->what == What::collective) return logged::start_persistent(call, r);
+        if (r->what != What::send && r->what != What::recv) logged::refuse("partitioned communication");
+        int done = logged::begin(call, r);
+        if (done != 0) r->state = State::inactive;
+        return done;
+    }
     switch (r->what) {
         case What::recv:
             rc = start_recv(r, slot);
@@ -69,6 +76,9 @@ int fm_Request_free(mpi::Request* request) FERMATA_LOCKS_UNSEEN {
             rc = consume(r, request, nullptr);
         else
             r->flags |= kOrphan;
+    } else if (logged::on() && r->state == State::active && r->what != What::foreign &&
+               r->what != What::of_file) {
+        logged::free_active(call, r);
     } else if (r->state == State::active && r->what == What::sendrecv) {
         LockIfCareful guard(call.record());
         // Two orphans in place of a pair; a replaced buffer's copy goes with the send.
@@ -109,6 +119,10 @@ int fm_Cancel(mpi::Request* request) {
         return call.finish(rc);
     }
     if (r->what == What::sendrecv || r->what == What::partitioned_send || r->state != State::active) return 0;
+    if (logged::on()) {
+        if (r->what == What::recv) logged::refuse("MPI_Cancel of a receive");
+        return 0;  // a send is completed, as both libraries do
+    }
     int rc = 0;
     {
         LockIfCareful guard(call.record());

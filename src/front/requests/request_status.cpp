@@ -14,6 +14,7 @@ int fm_Request_get_status(mpi::Request request, int* flag, Status* status) {
         empty_status(status);
         return 0;
     }
+    if (logged::on()) logged::refuse("MPI_Request_get_status");
     before_test(call);
     *flag = test_one(call, r) ? 1 : 0;
     if (*flag == 0) {

@@ -55,6 +55,10 @@ int persistent(What what, SendMode mode, const void* buf, Count count, Datatype 
     if (tag < 0 && !(what == What::recv && tag == FM_ANY_TAG)) return FM_ERR_TAG;
     RequestObject* r = describe(what, buf, count, type, peer, tag, c);
     r->mode = mode;
+    if (logged::on()) {
+        r->serial = mode == kSynchronous ? 1 : 0;  // told by receipts of the log
+        if (mode == kSynchronous) r->mode = kStandard;
+    }
     make_persistent(r);
     *request = handle_of(r);
     return 0;

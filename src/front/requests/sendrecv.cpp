@@ -114,6 +114,10 @@ int sendrecv(Call& call, const Exchange& x, Status* status) noexcept {
     if (int rc = refusal(x); rc != 0) return rc;
     Status own{};
     if (status == nullptr) status = &own;
+    if (logged::on()) {
+        RequestObject* receive = receive_of(x);
+        return logged::sendrecv(call, send_of(x), receive, status);
+    }
     if (careful_tier()) return sendrecv_carefully(call, x, nullptr, status);
     clock::Slot& slot = slot_of(call.record());
     const int32_t to = x.comm->world_of(x.dest), from = x.comm->world_of(x.source);

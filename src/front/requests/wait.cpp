@@ -103,11 +103,34 @@ __attribute__((always_inline)) inline bool wait_translated(const DirectMessage& 
     return true;
 }
 
+// All of them are complete and may be told.
+int consume_all(Call& call, int count, mpi::Request* requests, RequestObject* const* items,
+                Status* statuses) noexcept {
+    int failed = 0;
+    Comm comm = FM_COMM_SELF;
+    for (int i = 0; i < count; i++) {
+        RequestObject* r = items[i];
+        Status* status = statuses != nullptr ? &statuses[i] : nullptr;
+        if (ignored(r)) {
+            empty_status(status);
+            continue;
+        }
+        if (r->error != 0 && failed == 0) comm = comm_of(r);
+        int rc = consume(r, &requests[i], status);
+        if (__builtin_expect(rc != 0, 0)) failed = FM_ERR_IN_STATUS;
+    }
+    return call.finish(comm, failed);
+}
+
 __attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requests,
                                        Status* statuses) noexcept {
     Temporary<RequestObject*, kOnStack> items(count);
     if (!look_up(count, requests, items.data())) return call.finish(FM_ERR_REQUEST);
 
+    if (logged::on()) {
+        logged::wait_all(call, items.data(), count);
+        return consume_all(call, count, requests, items.data(), statuses);
+    }
     bool library_may_wait_for_all = true;
     bool blind = statuses == nullptr;  // nobody will look at a status, we neither
     Temporary<RealRequest, kOnStack> reals(count);
@@ -133,25 +156,12 @@ __attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requ
         // Those after `next` are untouched: the loop below takes over.
     }
     // An open one is waited for alone; the others make progress meanwhile.
-    int failed = 0;
-    Comm comm = FM_COMM_SELF;
     for (int i = 0; i < count; i++) {
         RequestObject* r = items[i];
         if (ignored(r) || (r->state == State::complete && r->what != What::collective)) continue;
         wait_complete(call, r, items.data(), count);
     }
-    for (int i = 0; i < count; i++) {
-        RequestObject* r = items[i];
-        Status* status = statuses != nullptr ? &statuses[i] : nullptr;
-        if (ignored(r)) {
-            empty_status(status);
-            continue;
-        }
-        if (r->error != 0 && failed == 0) comm = comm_of(r);
-        int rc = consume(r, &requests[i], status);
-        if (__builtin_expect(rc != 0, 0)) failed = FM_ERR_IN_STATUS;
-    }
-    return call.finish(comm, failed);
+    return consume_all(call, count, requests, items.data(), statuses);
 }
 
 __attribute__((noinline)) int waitall_as_call(int count, mpi::Request* requests, Status* statuses) noexcept {
@@ -169,7 +179,10 @@ __attribute__((noinline)) int wait_as_call(mpi::Request* request, Status* status
         empty_status(status);
         return 0;
     }
-    wait_complete(call, r);
+    if (logged::on())
+        logged::wait_all(call, &r, 1);
+    else
+        wait_complete(call, r);
     Comm comm = comm_of(r);
     return call.finish(comm, consume(r, request, status));
 }
@@ -184,7 +197,7 @@ __attribute__((noinline)) int test_as_call(mpi::Request* request, int* flag, Sta
         return 0;
     }
     before_test(call);
-    if (!test_one(call, r)) {
+    if (logged::on() ? !logged::test_all(call, &r, 1) : !test_one(call, r)) {
         *flag = 0;
         poll_failed(call, &r, 1);
         return 0;

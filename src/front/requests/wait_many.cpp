@@ -13,8 +13,16 @@ struct Found {
 };
 using Is = Found::Is;
 
+Found logged_found(int count, RequestObject** items, int at) noexcept {
+    if (at >= 0) return {Is::complete, at};
+    for (int i = 0; i < count; i++)
+        if (!ignored(items[i])) return {Is::none_complete};
+    return {Is::nothing_active};
+}
+
 // Looks once at all of an array.
 Found any_complete(Call& call, int count, RequestObject** items) noexcept {
+    if (logged::on()) return logged_found(count, items, logged::test_any(call, items, count));
     bool active = false;
     for (int i = 0; i < count; i++) {
         if (ignored(items[i])) continue;
@@ -53,6 +61,7 @@ Found wait_any_translated(Call& call, int count, RequestObject** items) noexcept
 
 // Waits for one of an array; nothing_active: there is none to wait for.
 Found wait_any(Call& call, int count, RequestObject** items) noexcept {
+    if (logged::on()) return logged_found(count, items, logged::wait_any(call, items, count));
     if (Found found = wait_any_translated(call, count, items); found.is != Is::none_complete) return found;
     Waiter waiter(call);
     Waiter::Needs needs;
@@ -67,15 +76,22 @@ Found wait_any(Call& call, int count, RequestObject** items) noexcept {
 }
 
 // All that are complete now, told.
-int some(Call& call, int count, mpi::Request* requests, RequestObject** items, int* outcount, int* indices,
-         Status* statuses, Comm* comm, bool* active) noexcept {
+// `waits`: for one at least.
+int some(Call& call, int count, mpi::Request* requests, RequestObject** items, bool waits, int* outcount,
+         int* indices, Status* statuses, Comm* comm, bool* active) noexcept {
     int found = 0, failed = 0;
     *active = false;
+    const bool log = logged::on();
+    Temporary<bool, kOnStack> told(log ? count : 0);
+    if (log)
+        (waits ? logged::wait_some : logged::test_some)(call, items, count, told.data());
+    else if (waits)
+        wait_any(call, count, items);
     for (int i = 0; i < count; i++) {
         RequestObject* r = items[i];
         if (ignored(r)) continue;
         *active = true;
-        if (!test_one(call, r)) continue;
+        if (log ? !told[i] : !test_one(call, r)) continue;
         if (r->error != 0 && failed == 0) *comm = comm_of(r);
         if (consume(r, &requests[i], statuses != nullptr ? &statuses[found] : nullptr) != 0)
             failed = FM_ERR_IN_STATUS;
@@ -95,7 +111,9 @@ int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {
     if (!look_up(count, requests, items.data())) return call.finish(FM_ERR_REQUEST);
     before_test(call);
     bool all = true;
-    {
+    if (logged::on()) {
+        all = logged::test_all(call, items.data(), count);
+    } else {
         // One lock and no early end: every operation makes progress.
         LockIfCareful guard(call.record());
         clock::Slot& slot = slot_of(call.record());
@@ -105,7 +123,7 @@ int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {
                 if (!careful_tier()) break;
             }
     }
-    for (int i = 0; i < count && all; i++)
+    for (int i = 0; i < count && all && !logged::on(); i++)
         if (!ignored(items[i])) all = may_tell(items[i], call.record(), false);
     *flag = all ? 1 : 0;
     if (!all) {
@@ -171,10 +189,9 @@ int fm_Waitsome(int count, mpi::Request* requests, int* outcount, int* indices, 
     call.record()->waiting_for = kAnyOfMany;
     Temporary<RequestObject*, kOnStack> items(count > 0 ? count : 0);
     if (!look_up(count, requests, items.data())) return call.finish(FM_ERR_REQUEST);
-    wait_any(call, count, items.data());
     Comm comm = FM_COMM_SELF;
     bool active;
-    int rc = some(call, count, requests, items.data(), outcount, indices, statuses, &comm, &active);
+    int rc = some(call, count, requests, items.data(), true, outcount, indices, statuses, &comm, &active);
     return call.finish(comm, rc);
 }
 
@@ -185,7 +202,7 @@ int fm_Testsome(int count, mpi::Request* requests, int* outcount, int* indices, 
     before_test(call);
     Comm comm = FM_COMM_SELF;
     bool active;
-    int rc = some(call, count, requests, items.data(), outcount, indices, statuses, &comm, &active);
+    int rc = some(call, count, requests, items.data(), false, outcount, indices, statuses, &comm, &active);
     if (*outcount == 0)
         poll_failed(call, items.data(), count);
     else

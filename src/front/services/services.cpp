@@ -15,6 +15,7 @@
 #include "front/requests/collective.h"
 #include "front/requests/engine.h"
 #include "front/requests/synchronous.h"
+#include "front/logged/log.h"
 #include "front/services/describe.h"
 #include "front/services/tools.h"
 
@@ -109,7 +110,7 @@ int service_rebuild(char* error, size_t size) noexcept {
     // Also when this rank has not called MPI_Init yet: others may have, and rebuilding is collective over all
     // ranks.
     int rc = objects_rebuild(error, size);
-    if (rc == 0) rc = engine_rebuild(error, size);
+    if (rc == 0) rc = logged::on() ? logged::rebuild(error, size) : engine_rebuild(error, size);
     if (rc == 0) tools_rebuild();
     return rc;
 }
@@ -130,9 +131,11 @@ void service_resume(int restarted) noexcept {
     clear_careful(kPending | kFrozen);
 }
 
-size_t service_log_said(void*, size_t) noexcept { return 0; }
-const char* service_log_orders(const void*, size_t) noexcept { return "this program keeps no message log"; }
-void service_log_go(uint32_t) noexcept {}
+size_t service_log_said(void* bytes, size_t capacity) noexcept { return logged::said(bytes, capacity); }
+const char* service_log_orders(const void* bytes, size_t size) noexcept {
+    return logged::take_orders(bytes, size);
+}
+void service_log_go(uint32_t epoch) noexcept { logged::go(epoch); }
 
 size_t append(char* text, size_t at, size_t size, const char* piece) noexcept {
     for (; *piece != 0 && at < size; piece++) text[at++] = *piece;
