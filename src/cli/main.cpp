@@ -153,7 +153,7 @@ void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
         "after a failure go on from the newest generation, at most N times (default 0)");
     add("--spares", t.spares, "N",
         "of the nodes, keep the last N free for restarts after others were lost (--launcher own, srun)");
-    app->add_flag("--standby", o.standby,
+    app->add_flag("--standby", o.of_own.standby,
                   "with --max-restarts: the next life's ranks start MPI while this one's run, and wait "
                   "(--launcher own)");
     app->add_flag("--mapped", o.mapped,
@@ -175,7 +175,7 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
     if (!t.spares.empty())
         o.spares =
             static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
-    if (o.standby && (o.max_restarts == 0 || o.launcher != launch::LauncherName::own))
+    if (o.of_own.standby && (o.max_restarts == 0 || o.launcher != launch::LauncherName::own))
         throw Error("--standby goes with --max-restarts and --launcher own", ExitCode::usage);
     o.interval = parse_interval(t.interval);
     if (!t.levels.empty()) {
@@ -250,13 +250,32 @@ void add_run(CLI::App* app, Words& w) {
     add_submit_options(app, w.submit, w.texts);
     app->add_flag("--continue", w.submit.continue_it,
                   "continue the job of this command from its newest checkpoint, if there is one");
+    app->add_flag("--message-log", w.submit.of_own.message_log,
+                  "ranks log messages: `fermata renew` needs no safe state, nobody waits for others "
+                  "(--launcher own)");
     app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
     app->add_flag("--json", w.json, "with --check: answer as JSON");
 }
+// A log is of use where ranks can be replaced.
+void finish_message_log(life::SubmitOptions& o) {
+    if (!o.of_own.message_log) return;
+    auto refuse = [](const char* what) {
+        throw Error(fmt::format("--message-log {}", what), ExitCode::usage);
+    };
+    if (o.launcher == launch::LauncherName::automatic) o.launcher = launch::LauncherName::own;
+    if (o.launcher != launch::LauncherName::own)
+        refuse("needs --launcher own: only ranks that Fermata itself has started are replaced");
+    if (o.protocol != "cc-d") refuse("and --protocol do not go together: nobody counts collectives then");
+    if (o.interval != 0 || o.levels)
+        refuse("does not go with --interval and --levels: there are no checkpoints of such a job yet");
+    if (o.continue_it) refuse("does not go with --continue: there are no checkpoints of such a job yet");
+}
+
 int run(Words& w) {
     if (w.json && !w.check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
     if (w.check) return cli::check_programs(life::parts_of(w.submit), w.json);
     finish_submit_options(w.submit, w.texts);
+    finish_message_log(w.submit);
     return life::run(w.submit);
 }
 

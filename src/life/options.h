@@ -16,6 +16,12 @@ struct RestartFrom {
     bool fallback = false;               // pass over damaged ones
 };
 
+// Asked for, and only with --launcher own.
+struct OfOwn {
+    bool standby = false;      // the next life's ranks start while this one's run
+    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
+};
+
 struct SubmitOptions {
     int ranks = 0;
     std::string mpi = "auto";
@@ -34,8 +40,8 @@ struct SubmitOptions {
     std::optional<double> walltime;  // 0 = none, not even what a scheduler gives
     std::optional<unsigned> keep;
     int max_restarts = 0;
-    unsigned spares = 0;                   // nodes kept free for what is lost
-    bool standby = false;                  // the next life's ranks start while this one's run
+    unsigned spares = 0;  // nodes kept free for what is lost
+    OfOwn of_own;
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
     bool verbose = false;
     bool own_state = false;  // every checkpoint is the program's own work (libfermata)

@@ -149,6 +149,7 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.job_number = what.job_number;
     settings.ckpt_dir = what.ckpt_dir;
     settings.protocol = options.protocol;
+    settings.message_log = options.of_own.message_log;
     settings.save_options = options.save_options;
     settings.key = what.key;
     settings.command = what.command;
@@ -194,6 +195,7 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_SEAL", what.from ? what.from->seal.hex() : ""},
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
+        {"FERMATA_MESSAGE_LOG", options.of_own.message_log ? "1" : "0"},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_FILES", options.files},
         {"FERMATA_MOVED", moves_of(options)},

@@ -67,7 +67,7 @@ class Supervisor {
     }
 
     int run() {
-        if (what_.options.standby) standby_.emplace();
+        if (what_.options.of_own.standby) standby_.emplace();
         for (bool first = true;; first = false) {
             what_.may_restart = recovery_.restarts() < what_.options.max_restarts;
             Ended ended;

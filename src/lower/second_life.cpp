@@ -107,7 +107,7 @@ namespace {
                             std::unique_ptr<tree::AgentLink>& link) {
     const image::KeyPointer key = image_key(config);
     const MpiFacts facts = start_beside_the_program(life, config);
-    make_bridge(facts, {config.protocol, config.moved, config.restarts});
+    make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log});
     if (!fits_here(life.anchors))
         fail(
             "this build of Fermata has another interface between program and library than the one that runs");

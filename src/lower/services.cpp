@@ -122,6 +122,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.world_size = static_cast<int32_t>(facts.size);
     bridge.thread_level = facts.thread_level;
     bridge.restarted = job.restarts;
+    bridge.message_log = job.message_log ? 1 : 0;
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
     bridge.protocol = ::strdup(job.protocol.c_str());  // for the life of the process

@@ -18,6 +18,7 @@ struct JobFacts {
     std::string protocol;   // of the collective clock; empty = the default
     std::string moved;      // folders that are elsewhere since the checkpoint, "/old=/new:…"
     uint32_t restarts = 0;  // that lie behind this process
+    bool message_log = false;
 };
 
 // Fills the process's one Bridge, once, but for the program's name.

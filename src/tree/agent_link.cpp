@@ -121,6 +121,7 @@ AgentConfig AgentConfig::from_environment() {
     c.seal = env("FERMATA_SEAL");
     c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");
+    c.message_log = env("FERMATA_MESSAGE_LOG") == "1";
     c.front_dir = env("FERMATA_FRONT_DIR");
     c.input = env("FERMATA_INPUT");
     c.image_key = env("FERMATA_IMAGE_KEY");
@@ -146,7 +147,7 @@ void AgentConfig::forget_environment() {
           "FERMATA_CKPT_DIR",  "FERMATA_RESTORE",     "FERMATA_GENERATION", "FERMATA_PROTOCOL",
           "FERMATA_FRONT_DIR", "FERMATA_INPUT",       "FERMATA_NODE",       "FERMATA_MAPPED",
           "FERMATA_FILES",     "FERMATA_MOVED",       "FERMATA_IMAGE_KEY",  "FERMATA_IMAGE_KEY_ID",
-          "FERMATA_RESTARTS",  "FERMATA_LAUNCHER",    "FERMATA_PROGRAM"})
+          "FERMATA_RESTARTS",  "FERMATA_LAUNCHER",    "FERMATA_PROGRAM",    "FERMATA_MESSAGE_LOG"})
         ::unsetenv(name);
 }
 

@@ -41,8 +41,10 @@ struct AgentConfig {
     std::string images;     // where the images of the generation are; empty: in `restore`
     std::string seal;       // FERMATA_SEAL: of its manifest, as the root has read it (store::open_chosen)
     std::string
-        allow_owner;        // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
-    std::string protocol;   // FERMATA_PROTOCOL: "cc-d"
+        allow_owner;       // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
+    std::string protocol;  // FERMATA_PROTOCOL: "cc-d"
+    bool message_log =
+        false;              // FERMATA_MESSAGE_LOG: the front logs messages, so that ranks can stop anywhere
     std::string node;       // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
     std::string front_dir;  // FERMATA_FRONT_DIR: folder of the fronts
     bool mapped = false;    // FERMATA_MAPPED: the program goes on before its memory is read

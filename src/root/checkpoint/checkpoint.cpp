@@ -93,6 +93,9 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
 void Checkpoint::wait_for_start(const Request& request, double end) {
     if (std::string why = request.renewal ? job_.why_no_renewal(*request.renewal) : ""; !why.empty())
         throw Abandoned{why, ExitCode::refused};
+    if (settings_.message_log && !request.renewal)
+        throw Abandoned{"there are no checkpoints of a job with --message-log: only `fermata renew`",
+                        ExitCode::refused};
     if (job_.state().finalized)
         throw Abandoned{
             "every rank has called MPI_Finalize: what the program does after it is in no checkpoint",

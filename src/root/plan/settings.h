@@ -35,6 +35,7 @@ struct Settings : keeping::Settings {
     std::string job;
     std::string job_id;
     std::string protocol = "cc-d";
+    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;
