@@ -118,18 +118,18 @@ namespace {
 // Waits for a blocking one and tells it.
 void see_through(Call& call, RequestObject* r, const Native& native) noexcept {
     Part& part = *r->collective->part;
-    Rounds rounds(call);
-    for (;;) {
+    CommObject*& made = the_log().made;
+    made = nullptr;
+    resolve(call, CallKind::collective, &r, 1, [&]() -> std::optional<Outcome> {
         if (part.outside && part.way == Way::native) call_native(call, r, native);
         issue_if_outside(r);
-        if (ready(r)) break;
-        rounds.next();
-    }
-    the_log().made = part.made;  // the part may be the log's from now on
-    part.made = nullptr;
-    Outcome outcome{.kind = CallKind::collective};
-    outcome.told.push_back(number_of(r));
-    tell(std::move(outcome), &r, 1);
+        if (!ready(r)) return {};
+        made = part.made;  // the part may be the log's from now on
+        part.made = nullptr;
+        Outcome outcome{.kind = CallKind::collective};
+        outcome.told.push_back(number_of(r));
+        return outcome;
+    });
 }
 
 }  // namespace

@@ -3,6 +3,7 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
+#include "front/objects/comm_make.h"
 #include "front/objects/objects.h"
 
 namespace fermata::replay {
@@ -52,7 +53,16 @@ void buffers_deliver(void*, const replay::Request& request, const replay::Bytes&
         put_result(part_of(r), *r->comm, bytes.data(), size);
     }
 }
-void buffers_told(void*, const replay::Request&) {}
+// A copy learns from its leader's record which communicator was made; it has no real one.
+void buffers_told(void*, const replay::Request& request) {
+    const replay::Collective* call = request.collective();
+    if (call == nullptr || !call->made || is_live()) return;
+    Members members;
+    for (Rank rank : call->made->members) members.push_back(rank);
+    auto* made = fm_new<CommObject>();
+    comm_set_sides(made, static_cast<Members&&>(members), Members());
+    the_log().made = made;
+}
 
 }  // namespace
 

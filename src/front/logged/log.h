@@ -54,6 +54,10 @@ const char* take_orders(const void* bytes, size_t size) noexcept;
 // After the objects: gives the new library what the old one had. 0, or 1 and a line.
 int rebuild(char* error, size_t size) noexcept;
 void go(uint32_t epoch) noexcept;
+// A copy is made of this process now: null, or why not. It is gone. This process is the copy.
+const char* begin_copy() noexcept;
+void copy_is_gone() noexcept;
+void be_copy() noexcept;
 // What the exchange said; null: no hop is under way.
 const replay::Orders* orders() noexcept;
 

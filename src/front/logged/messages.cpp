@@ -91,7 +91,7 @@ int begin(Call& call, RequestObject* r) noexcept {
     }
     enter_open(r, no);
     r->real = 0;
-    if (stage != Stage::outside) return 0;
+    if (stage != Stage::outside || !is_live()) return 0;
     log.machine.issued(no);
     if (issue_message(r) != 0) fatal_line("fermata: the library refuses a message that is in the log");
     return 0;
@@ -170,47 +170,88 @@ Outcome outcome_of(const CommObject& comm, bool found, const mpi::Status& status
 
 }  // namespace
 
+namespace {
+
+// What a probe says to the program.
+void write_status(const CommObject& comm, const Outcome& outcome, mpi::Status* status) noexcept {
+    if (!outcome.flag) return;
+    const replay::Envelope& from = outcome.probed->from;
+    *status = mpi::Status{rank_in(comm, from.source), static_cast<int32_t>(from.tag), 0, 0, outcome.index, 0};
+}
+
+// The receive of a message that a probe has found. Both copies begin it once they know which one.
+RequestObject* receive_found(Call& call, CommObject* comm, const mpi::Status& status,
+                             QueuedMessage* m) noexcept {
+    RequestObject* r = new_request(What::recv);
+    r->comm = comm;
+    if (!comm->predefined) comm_ref(comm);
+    r->buf = m->data;
+    r->count = status.count;
+    r->type = front::find(mpi::FM_BYTE);
+    r->peer = status.source;
+    r->world = comm->world_of(status.source);
+    r->tag = status.tag;
+    r->flags = kInternal;
+    begin(call, r);
+    return r;
+}
+
+}  // namespace
+
 int probe(Call& call, CommObject* comm, int source, int tag, bool waits, bool* found,
           mpi::Status* status) noexcept {
     machine().enter();
-    Rounds rounds(call);
-    progress();
-    while (!(*found = look_for(*comm, source, tag, status)) && waits) rounds.next();
-    tell(outcome_of(*comm, *found, *status), nullptr, 0);
+    if (is_live()) progress();
+    const Outcome outcome = resolve(call, CallKind::probe, nullptr, 0, [&]() -> std::optional<Outcome> {
+        const bool one = look_for(*comm, source, tag, status);
+        if (!one && waits) return {};
+        return outcome_of(*comm, one, *status);
+    });
+    *found = outcome.flag;
+    write_status(*comm, outcome, status);
     return 0;
 }
 
 int matched_probe(Call& call, CommObject* comm, int source, int tag, bool waits, QueuedMessage** message,
                   mpi::Status* status) noexcept {
     machine().enter();
-    *message = nullptr;
+    if (is_live()) progress();
+    RequestObject* r = nullptr;
+    QueuedMessage* m = nullptr;
+    const auto begin_receive = [&] {
+        m = MessageQueue::make(comm->uid, status->source, status->tag, status->count);
+        MessageQueue::allocate(m);
+        r = receive_found(call, comm, *status, m);
+    };
     Rounds rounds(call);
-    bool found = false;
-    progress();
-    while (!(found = look_for(*comm, source, tag, status)) && waits) rounds.next();
-    if (!found) {
-        tell(outcome_of(*comm, false, *status), nullptr, 0);
-        return 0;
+    for (;;) {
+        std::optional<Outcome> outcome;
+        if (is_live()) {
+            if (r == nullptr && look_for(*comm, source, tag, status)) begin_receive();
+            if (r == nullptr && !waits) outcome = outcome_of(*comm, false, *status);
+            if (r != nullptr && ready(r)) {
+                outcome = outcome_of(*comm, true, *status);
+                outcome->told.push_back(number_of(r));
+            }
+            if (outcome) tell(*outcome);
+        } else {
+            const replay::Record* next = look_ahead();
+            if (next != nullptr && next->outcome.kind == CallKind::probe && next->outcome.flag && r == nullptr) {
+                write_status(*comm, next->outcome, status);
+                begin_receive();
+            }
+            outcome = follow(CallKind::probe);
+        }
+        if (outcome) {
+            if (r != nullptr) close_told(*outcome, &r, 1);
+            break;
+        }
+        rounds.next();
     }
-    QueuedMessage* m = MessageQueue::make(comm->uid, status->source, status->tag, status->count);
-    MessageQueue::allocate(m);
-    RequestObject* r = new_request(What::recv);
-    r->comm = comm;
-    if (!comm->predefined) comm_ref(comm);
-    r->buf = m->data;
-    r->count = status->count;
-    r->type = front::find(mpi::FM_BYTE);
-    r->peer = status->source;
-    r->world = comm->world_of(status->source);
-    r->tag = status->tag;
-    r->flags = kInternal;
-    begin(call, r);
-    wait_for(call, r);
-    Outcome outcome = outcome_of(*comm, true, r->status);
-    outcome.told.push_back(number_of(r));
-    tell(std::move(outcome), &r, 1);
-    *status = r->status;
-    consume(r, nullptr, nullptr);
+    if (r != nullptr) {
+        *status = r->status;
+        consume(r, nullptr, nullptr);
+    }
     *message = m;
     return 0;
 }

@@ -167,6 +167,7 @@ void forget_old_parts() noexcept {
 }
 
 void exchange_receipts() noexcept {
+    if (!is_live()) return;
     reap_letters();
     write_receipts();
     write_told(comm_world);
@@ -178,6 +179,7 @@ void exchange_receipts() noexcept {
 
 void progress() noexcept {
     Log& log = the_log();
+    if (!is_live()) return;
     for (size_t i = 0; i < log.debts.size();) {
         int flag = 0;
         LOWER(Test)(&log.debts[i].real, &flag, nullptr);

@@ -28,17 +28,17 @@ void forget_library(Log& log) noexcept {
     log.again.clear();
 }
 
-void act(const replay::SendOpen& action) noexcept {
+void do_it(const replay::SendOpen& action) noexcept {
     RequestObject* r = find(action.request);
     machine().issued(action.request);
     issue_message(r);
 }
-void act(const replay::Post& action) noexcept {
+void do_it(const replay::Post& action) noexcept {
     RequestObject* r = find(action.request);
     machine().issued(action.request);
     issue_message(r);
 }
-void act(const replay::SendLogged& action) noexcept {
+void do_it(const replay::SendLogged& action) noexcept {
     const replay::Logged* entry = machine().logged(action.channel, action.number);
     const CommObject* comm = find(action.channel.comm);
     Again again{action.channel, action.number, {}};
@@ -48,7 +48,7 @@ void act(const replay::SendLogged& action) noexcept {
     the_log().again.push_back(again);
 }
 // A blocking call is issued by its thread, which finds here how.
-void act(const replay::Take& action) noexcept {
+void do_it(const replay::Take& action) noexcept {
     RequestObject* r = find(action.request);
     Part& part = *r->collective->part;
     const replay::Collective* call = machine().request(action.request)->collective();
@@ -61,7 +61,7 @@ void act(const replay::Take& action) noexcept {
     machine().issued(action.request);
     issue_call(r);
 }
-void act(const replay::Pay& action) noexcept { owe(action); }
+void do_it(const replay::Pay& action) noexcept { owe(action); }
 
 }  // namespace
 
@@ -69,15 +69,13 @@ const replay::Orders* orders() noexcept {
     return on() && the_log().ordered ? &the_log().orders : nullptr;
 }
 
-size_t said(void* bytes, size_t capacity) noexcept {
-    if (front.life == Life::before) {
-        objects_start();
-        start();
-    }
-    if (!on()) return 0;
-    const replay::Bytes form = replay::wire_form(machine().said({}));
-    if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
-    return form.size();
+void begin_before_init() noexcept {
+    objects_start();
+    start();
+}
+
+void act(const replay::Action& action) noexcept {
+    std::visit([](const auto& one) { do_it(one); }, action);
 }
 
 const char* take_orders(const void* bytes, size_t size) noexcept {
@@ -96,8 +94,7 @@ int rebuild(char* error, size_t size) noexcept {
         return 1;
     }
     forget_library(log);
-    for (const replay::Action& action : log.machine.recover(log.orders))
-        std::visit([](const auto& one) { act(one); }, action);
+    for (const replay::Action& action : log.machine.recover(log.orders)) act(action);
     return 0;
 }
 

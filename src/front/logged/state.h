@@ -2,6 +2,7 @@
 #pragma once
 
 #include "front/logged/log.h"
+#include "front/logged/ring.h"
 
 namespace fermata::front::logged {
 
@@ -47,6 +48,8 @@ struct Log {
     replay::Orders orders{};
     bool ordered = false;
     uint32_t epoch = 0;
+    Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
+    std::optional<replay::Record> heard{};  // taken out of it, not applied yet
     uint64_t told = 0;         // calls; for the pace of receipts
     Part* creating = nullptr;  // of the creation that is under way
     CommObject* made = nullptr;  // by it, once told
@@ -101,16 +104,55 @@ class Rounds {
 };
 // May the request be told now? Asks the library.
 bool ready(RequestObject* r) noexcept;
-// The program hears of these now, by one record.
-void tell(replay::Outcome outcome, RequestObject* const* requests, int count) noexcept;
-// Waits for its completion.
-void wait_for(Call& call, RequestObject* r) noexcept;
+// The program hears of it now, by one record.
+void tell(const replay::Outcome& outcome) noexcept;
+// What a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as its leader was
+// told. `requests`: those that may be told.
+template <typename Decide>
+replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const* requests, int count,
+                        const Decide& decide) noexcept;
+void close_told(const replay::Outcome& outcome, RequestObject* const* requests, int count) noexcept;
 void until_may_send(Call& call) noexcept;
 void until_may_call(Call& call) noexcept;
+
+// ---- follow.cpp
+
+bool is_live() noexcept;
+// The record of a call goes to the copy, if there is one.
+void publish(const replay::Record& record) noexcept;
+// A copy's call: what its leader was told; nothing: not yet, or this one is live now.
+std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept;
+// The next record of the stream, not taken; null: it has not come.
+const replay::Record* look_ahead() noexcept;
+void go_live() noexcept;
+// ---- recovery.cpp
+
+void act(const replay::Action& action) noexcept;
+void begin_before_init() noexcept;
 
 // ---- receipts.cpp
 
 void exchange_receipts() noexcept;
 void forget_old_parts() noexcept;
+
+template <typename Decide>
+replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const* requests, int count,
+                        const Decide& decide) noexcept {
+    Rounds rounds(call);
+    for (;;) {
+        std::optional<replay::Outcome> outcome;
+        if (is_live()) {
+            outcome = decide();
+            if (outcome) tell(*outcome);
+        } else {
+            outcome = follow(kind);
+        }
+        if (outcome) {
+            close_told(*outcome, requests, count);
+            return *outcome;
+        }
+        rounds.next();
+    }
+}
 
 }  // namespace fermata::front::logged

@@ -101,14 +101,24 @@ bool ready(RequestObject* r) noexcept {
     }
 }
 
-void tell(Outcome outcome, RequestObject* const* requests, int count) noexcept {
+void tell(const Outcome& outcome) noexcept {
     Log& log = the_log();
-    log.machine.tell(std::move(outcome));
+    publish(log.machine.tell(outcome));
+    if ((++log.told & 63) == 0) exchange_receipts();
+}
+
+void close_told(const Outcome& outcome, RequestObject* const* requests, int count) noexcept {
+    Log& log = the_log();
+    const auto was_told = [&outcome](const RequestObject* one) {
+        for (replay::RequestNo no : outcome.told)
+            if (no == number_of(one)) return true;
+        return false;
+    };
     for (int i = 0; i < count; i++) {
         RequestObject* r = requests[i];
         if (ignored(r)) continue;
-        all_parts(r, [&log](RequestObject* one) {
-            if (!is_logged(one)) return true;
+        all_parts(r, [&](RequestObject* one) {
+            if (!is_logged(one) || !was_told(one)) return true;
             if (one->what == What::collective) keep_part(one);
             Vec<RequestObject*>& open = log.open;
             for (size_t at = open.size(); at-- > 0;)
@@ -120,16 +130,9 @@ void tell(Outcome outcome, RequestObject* const* requests, int count) noexcept {
             one->state = State::complete;
             return true;
         });
-        settle(r);
-    }
-    if ((++log.told & 63) == 0) exchange_receipts();
-}
-
-void wait_for(Call& call, RequestObject* r) noexcept {
-    Rounds rounds(call);
-    while (!ready(r)) {
-        wait_below(r);
-        if (!ready(r)) rounds.next();
+        if (r->what == What::sendrecv && r->pair->send->state == State::complete &&
+            r->pair->recv->state == State::complete)
+            settle(r);
     }
 }
 
@@ -142,16 +145,65 @@ void until_may_call(Call& call) noexcept {
     while (!machine().may_start_collective()) rounds.next();
 }
 
+// Those that are complete from the start are told by nobody.
 int run_blocking(Call& call, RequestObject* r, mpi::Status* status) noexcept {
     r->flags |= kInternal;
     machine().enter();
     if (int rc = begin(call, r); rc != 0) return rc;
-    wait_for(call, r);
-    Outcome outcome{.kind = r->what == What::send ? CallKind::send : CallKind::receive};
-    name(r, &outcome);
-    if (is_logged(r)) tell(std::move(outcome), &r, 1);
+    if (is_logged(r))
+        resolve(call, r->what == What::send ? CallKind::send : CallKind::receive, &r, 1,
+                [r]() -> std::optional<Outcome> {
+                    if (!ready(r)) wait_below(r);
+                    if (!ready(r)) return {};
+                    Outcome outcome{.kind = r->what == What::send ? CallKind::send : CallKind::receive};
+                    name(r, &outcome);
+                    return outcome;
+                });
     return consume(r, nullptr, status);
 }
+
+namespace {
+
+bool any_logged(RequestObject* const* requests, int count) noexcept {
+    bool any = false;
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i]))
+            all_parts(requests[i], [&any](RequestObject* one) {
+                any = any || is_logged(one);
+                return true;
+            });
+    return any;
+}
+
+// Waits for all; those that the log does not know are complete, or of the library's own.
+void wait_for_all(Call& call, RequestObject* const* requests, int count) noexcept {
+    const auto all_are_ready = [&] {
+        for (int i = 0; i < count; i++) {
+            if (all_ready(requests[i])) continue;
+            all_parts(requests[i], [](RequestObject* one) {
+                wait_below(one);
+                return true;
+            });
+            if (!all_ready(requests[i])) return false;
+        }
+        // A stop may have come in between, and another lower half.
+        for (int i = 0; i < count; i++)
+            if (!all_ready(requests[i])) return false;
+        return true;
+    };
+    if (!any_logged(requests, count)) {
+        for (Rounds rounds(call); !all_are_ready();) rounds.next();
+        return;
+    }
+    resolve(call, CallKind::wait, requests, count, [&]() -> std::optional<Outcome> {
+        if (!all_are_ready()) return {};
+        Outcome outcome{.kind = CallKind::wait};
+        for (int i = 0; i < count; i++) name(requests[i], &outcome);
+        return outcome;
+    });
+}
+
+}  // namespace
 
 int sendrecv(Call& call, RequestObject* send, RequestObject* receive, mpi::Status* status) noexcept {
     machine().enter();
@@ -163,12 +215,7 @@ int sendrecv(Call& call, RequestObject* send, RequestObject* receive, mpi::Statu
     rc = begin(call, send);
     if (rc != 0) refuse("an MPI_Sendrecv whose send the library refuses");
     RequestObject* const both[] = {receive, send};
-    wait_for(call, receive);
-    wait_for(call, send);
-    while (!ready(receive)) wait_for(call, receive);  // a new lower half may have come in between
-    Outcome outcome{.kind = CallKind::wait};
-    for (RequestObject* r : both) name(r, &outcome);
-    if (!outcome.told.empty()) tell(std::move(outcome), both, 2);
+    wait_for_all(call, both, 2);
     const int send_error = consume(send, nullptr, nullptr);
     const int receive_error = consume(receive, nullptr, status);
     return receive_error != 0 ? receive_error : send_error;
@@ -176,123 +223,91 @@ int sendrecv(Call& call, RequestObject* send, RequestObject* receive, mpi::Statu
 
 void wait_all(Call& call, RequestObject* const* requests, int count) noexcept {
     machine().enter();
-    Rounds rounds(call);
-    for (bool all = false; !all;) {
-        all = true;
-        for (int i = 0; i < count; i++) {
-            if (all_ready(requests[i])) continue;
-            all = false;
-            all_parts(requests[i], [](RequestObject* one) {
-                wait_below(one);
-                return true;
-            });
-            if (!all_ready(requests[i])) break;
-        }
-        if (!all) rounds.next();
-    }
-    Outcome outcome{.kind = CallKind::wait};
-    for (int i = 0; i < count; i++) name(requests[i], &outcome);
-    if (!outcome.told.empty()) tell(std::move(outcome), requests, count);
+    wait_for_all(call, requests, count);
     for (int i = 0; i < count; i++)
         if (requests[i] != nullptr) settle(requests[i]);
 }
 
-bool test_all(Call&, RequestObject* const* requests, int count) noexcept {
+bool test_all(Call& call, RequestObject* const* requests, int count) noexcept {
     machine().enter();
-    progress();
-    Outcome outcome{.kind = CallKind::choice};
-    for (int i = 0; i < count; i++)
-        if (!all_ready(requests[i])) outcome.flag = false;
-    if (outcome.flag)
-        for (int i = 0; i < count; i++) name(requests[i], &outcome);
-    const bool all = outcome.flag;
-    tell(std::move(outcome), requests, all ? count : 0);
-    return all;
+    if (is_live()) progress();
+    const Outcome outcome = resolve(call, CallKind::choice, requests, count, [&] {
+        Outcome found{.kind = CallKind::choice};
+        for (int i = 0; i < count; i++)
+            if (!all_ready(requests[i])) found.flag = false;
+        if (found.flag)
+            for (int i = 0; i < count; i++) name(requests[i], &found);
+        return std::optional(found);
+    });
+    return outcome.flag;
 }
 
 namespace {
 
-// The place of one that is complete; -1: none, and `active` says whether there is any.
-int any_ready(RequestObject* const* requests, int count, bool* active) noexcept {
-    *active = false;
-    for (int i = 0; i < count; i++) {
-        if (ignored(requests[i])) continue;
-        *active = true;
-        if (all_ready(requests[i])) return i;
-    }
+// The place of one that is complete; -1: none.
+int any_ready(RequestObject* const* requests, int count) noexcept {
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i]) && all_ready(requests[i])) return i;
     return -1;
 }
-
-void tell_one(RequestObject* const* requests, int at) noexcept {
-    Outcome outcome{.kind = CallKind::choice};
-    outcome.flag = at >= 0;
-    outcome.index = at;
-    if (at >= 0) name(requests[at], &outcome);
-    tell(std::move(outcome), at >= 0 ? &requests[at] : nullptr, at >= 0 ? 1 : 0);
+bool any_active(RequestObject* const* requests, int count) noexcept {
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i])) return true;
+    return false;
 }
 
-// Marks those that are complete; how many.
-int some_ready(RequestObject* const* requests, int count, bool* done, bool* active) noexcept {
-    int found = 0;
-    *active = false;
-    for (int i = 0; i < count; i++) {
-        done[i] = false;
-        if (ignored(requests[i])) continue;
-        *active = true;
-        if (!all_ready(requests[i])) continue;
-        done[i] = true;
-        found++;
-    }
-    return found;
+int choose_one(Call& call, RequestObject* const* requests, int count, bool waits) noexcept {
+    machine().enter();
+    if (is_live()) progress();
+    if (!any_active(requests, count)) return -1;
+    const Outcome outcome =
+        resolve(call, CallKind::choice, requests, count, [&]() -> std::optional<Outcome> {
+            Outcome found{.kind = CallKind::choice};
+            const int at = any_ready(requests, count);
+            if (at < 0 && waits) return {};
+            found.flag = at >= 0;
+            found.index = at;
+            if (at >= 0) name(requests[at], &found);
+            return found;
+        });
+    return static_cast<int>(outcome.index);
 }
 
-void tell_some(RequestObject* const* requests, int count, const bool* done) noexcept {
-    Outcome outcome{.kind = CallKind::choice};
-    Vec<RequestObject*> told;
-    for (int i = 0; i < count; i++) {
-        if (!done[i]) continue;
-        name(requests[i], &outcome);
-        told.push_back(requests[i]);
-    }
-    outcome.flag = !told.empty();
-    tell(std::move(outcome), told.data(), static_cast<int>(told.size()));
+// Marks those that are complete: the record names them, or (what the log does not know) all alike.
+void choose_some(Call& call, RequestObject* const* requests, int count, bool waits, bool* done) noexcept {
+    machine().enter();
+    if (is_live()) progress();
+    for (int i = 0; i < count; i++) done[i] = false;
+    if (!any_active(requests, count)) return;
+    resolve(call, CallKind::choice, requests, count, [&]() -> std::optional<Outcome> {
+        Outcome found{.kind = CallKind::choice};
+        bool any = false;
+        for (int i = 0; i < count; i++) {
+            if (ignored(requests[i]) || !all_ready(requests[i])) continue;
+            any = true;
+            name(requests[i], &found);
+        }
+        if (!any && waits) return {};
+        found.flag = any;
+        return found;
+    });
+    for (int i = 0; i < count; i++)
+        if (!ignored(requests[i])) done[i] = requests[i]->state == State::complete;
 }
 
 }  // namespace
 
 int wait_any(Call& call, RequestObject* const* requests, int count) noexcept {
-    machine().enter();
-    Rounds rounds(call);
-    bool active = false;
-    int at = -1;
-    while ((at = any_ready(requests, count, &active)) < 0 && active) rounds.next();
-    if (active) tell_one(requests, at);
-    return at;
+    return choose_one(call, requests, count, true);
 }
-
-int test_any(Call&, RequestObject* const* requests, int count) noexcept {
-    machine().enter();
-    progress();
-    bool active = false;
-    const int at = any_ready(requests, count, &active);
-    if (active) tell_one(requests, at);
-    return at;
+int test_any(Call& call, RequestObject* const* requests, int count) noexcept {
+    return choose_one(call, requests, count, false);
 }
-
 void wait_some(Call& call, RequestObject* const* requests, int count, bool* done) noexcept {
-    machine().enter();
-    Rounds rounds(call);
-    bool active = false;
-    while (some_ready(requests, count, done, &active) == 0 && active) rounds.next();
-    if (active) tell_some(requests, count, done);
+    choose_some(call, requests, count, true, done);
 }
-
-void test_some(Call&, RequestObject* const* requests, int count, bool* done) noexcept {
-    machine().enter();
-    progress();
-    bool active = false;
-    some_ready(requests, count, done, &active);
-    if (active) tell_some(requests, count, done);
+void test_some(Call& call, RequestObject* const* requests, int count, bool* done) noexcept {
+    choose_some(call, requests, count, false, done);
 }
 
 }  // namespace fermata::front::logged

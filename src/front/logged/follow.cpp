@@ -1,0 +1,119 @@
+// A copy of a rank: its calls take what the leader's calls said, until the leader is gone and the stream has
+// ended. And the leader's side: what it says goes into the ring before its call returns.
+#include "front/core/fatal.h"
+#include "front/core/sys.h"
+#include "front/logged/ring.h"
+#include "front/logged/state.h"
+#include "replay/record_form.h"
+#include "replay/wire_form.h"
+
+namespace fermata::front::logged {
+namespace {
+
+constexpr size_t kRingBytes = size_t{64} << 20;
+
+std::optional<replay::Record> next_record() noexcept {
+    Log& log = the_log();
+    replay::Bytes bytes;
+    if (!log.ring->next(&bytes)) return {};
+    auto record = replay::record_from(bytes, static_cast<uint32_t>(front.world_size));
+    if (!record) fatal_line("fermata: the stream of a replicated rank is damaged");
+    return record;
+}
+
+}  // namespace
+
+void publish(const replay::Record& record) noexcept {
+    Log& log = the_log();
+    if (!log.machine.stream().has_copy()) return;
+    const replay::Bytes form = replay::wire_form(record);
+    const uint64_t size = form.size();
+    replay::Bytes all(sizeof size);
+    __builtin_memcpy(all.data(), &size, sizeof size);
+    all.insert(all.end(), form.begin(), form.end());
+    for (size_t put = 0; put < all.size();) {
+        const size_t more = log.ring->put(all.data() + put, all.size() - put);
+        put += more;
+        if (more != 0) continue;
+        if (log.ring->is_closed()) {  // the copy is gone
+            log.machine.copy(replay::Copy::none);
+            return;
+        }
+        progress();
+        yield_cpu();
+    }
+    log.machine.became_stable(log.machine.stream().end());
+}
+
+bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
+
+// The copy of an earlier call of this entry may be wanted before its record comes: asked again then.
+std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
+    Log& log = the_log();
+    if (!log.heard) log.heard = next_record();
+    if (!log.heard) {
+        if (log.machine.mode() == replay::Mode::play && log.machine.may_tell()) go_live();
+        return {};
+    }
+    replay::Record& record = *log.heard;
+    if (!log.machine.fits(record, kind))
+        fatal_line("fermata: a copy of this rank does something else than the rank: its program's steps differ");
+    const bool over = log.machine.take(record);
+    std::optional<replay::Outcome> outcome;
+    if (over) outcome = std::move(record.outcome);
+    log.heard.reset();
+    return outcome;
+}
+
+const replay::Record* look_ahead() noexcept {
+    Log& log = the_log();
+    if (!log.heard) log.heard = next_record();
+    return log.heard ? &*log.heard : nullptr;
+}
+
+void go_live() noexcept {
+    for (const replay::Action& action : machine().ring_ended()) act(action);
+}
+
+size_t said(void* bytes, size_t capacity) noexcept {
+    if (front.life == Life::before) begin_before_init();
+    if (!on()) return 0;
+    Log& log = the_log();
+    replay::Vec<replay::Record> ring;
+    if (!is_live()) {
+        if (log.heard) ring.push_back(*log.heard);
+        log.ring->each([&](const uint8_t* data, size_t size) {
+            auto record = replay::record_from({data, size}, static_cast<uint32_t>(front.world_size));
+            if (!record) fatal_line("fermata: the stream of a replicated rank is damaged");
+            ring.push_back(std::move(*record));
+        });
+    }
+    const replay::Bytes form = replay::wire_form(log.machine.said(ring));
+    if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
+    return form.size();
+}
+
+// ---- the agent, all threads stand
+
+const char* begin_copy() noexcept {
+    if (!on()) return "the program keeps no message log";
+    Log& log = the_log();
+    if (log.machine.mode() != replay::Mode::live) return "this is a copy itself";
+    log.ring = Ring::make(kRingBytes);
+    log.machine.copy(replay::Copy::follows);
+    return nullptr;
+}
+
+void copy_is_gone() noexcept {
+    Log& log = the_log();
+    if (log.ring != nullptr) log.ring->close();
+    log.machine.copy(replay::Copy::none);
+}
+
+void be_copy() noexcept {
+    Log& log = the_log();
+    log.machine.follow();
+    log.heard.reset();
+}
+
+}  // namespace fermata::front::logged

@@ -1,0 +1,61 @@
+#include "front/logged/ring.h"
+
+#include <sys/mman.h>
+
+#include <algorithm>
+
+#include "front/core/fatal.h"
+#include "front/core/heap.h"
+#include "front/core/sys.h"
+
+namespace fermata::front::logged {
+
+Ring* Ring::make(size_t bytes) noexcept {
+    const long made = sys(SYS_mmap, 0, static_cast<long>(sizeof(Shared) + bytes), PROT_READ | PROT_WRITE,
+                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
+    if (made < 0 && made > -4096) fatal_line("fermata: there is no memory for the stream of a replicated rank");
+    auto* shared = reinterpret_cast<Shared*>(made);
+    shared->size = bytes;
+    return new (fm_alloc(sizeof(Ring))) Ring(shared);
+}
+
+size_t Ring::put(const uint8_t* bytes, size_t size) noexcept {
+    const uint64_t at = written();
+    const uint64_t room = shared_->size - (at - read());
+    const size_t taken = std::min<uint64_t>(size, room);
+    const uint64_t begin = at % shared_->size, first = std::min<uint64_t>(taken, shared_->size - begin);
+    __builtin_memcpy(shared_->data + begin, bytes, first);
+    __builtin_memcpy(shared_->data, bytes + first, taken - first);
+    __atomic_store_n(&shared_->written, at + taken, __ATOMIC_RELEASE);
+    return taken;
+}
+
+void Ring::copy_out(uint64_t at, uint64_t size, replay::Bytes* to) const noexcept {
+    const size_t end = to->size();
+    to->resize(end + size);
+    const uint64_t begin = at % shared_->size, first = std::min<uint64_t>(size, shared_->size - begin);
+    __builtin_memcpy(to->data() + end, shared_->data + begin, first);
+    __builtin_memcpy(to->data() + end + first, shared_->data, size - first);
+}
+
+bool Ring::next(replay::Bytes* record) noexcept {
+    // No more than the record needs: what is behind it stays where it outlives both.
+    const auto take = [this](uint64_t wanted) {
+        const uint64_t at = read(), there = written() - at;
+        const uint64_t taken = std::min<uint64_t>(wanted - std::min<uint64_t>(wanted, begun_.size()), there);
+        if (taken == 0) return;
+        copy_out(at, taken, &begun_);
+        __atomic_store_n(&shared_->read, at + taken, __ATOMIC_RELEASE);
+    };
+    uint64_t size = 0;
+    take(sizeof size);
+    if (begun_.size() < sizeof size) return false;
+    __builtin_memcpy(&size, begun_.data(), sizeof size);
+    take(sizeof size + size);
+    if (begun_.size() < sizeof size + size) return false;
+    record->assign(begun_.begin() + sizeof size, begun_.end());
+    begun_.clear();
+    return true;
+}
+
+}  // namespace fermata::front::logged
