@@ -112,18 +112,20 @@ bool look_at(replay::RequestNo no) noexcept {
     mpi::Status status{};
     const int rc = LOWER(Test)(real_request(r), &flag, &status);
     if (flag == 0 && rc == 0) return false;
+    note_ended(r, status, rc);
+    return true;
+}
+
+void note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept {
     r->real = 0;
-    if (r->what == What::collective) {
-        call_ended(r, rc);
-        return true;
-    }
+    if (r->what == What::collective) return call_ended(r, rc);
     r->status = status;
     r->error = rc;
     if (r->what == What::send)
-        machine().completed(no);
+        machine().completed(number_of(r));
     else
-        machine().received(no, {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
-    return true;
+        machine().received(number_of(r),
+                           {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
 }
 
 void free_active(Call&, RequestObject* r) noexcept {

@@ -72,7 +72,8 @@ int issue_message(RequestObject* r) noexcept;
 int issue_call(RequestObject* r) noexcept;
 // Asks the library once; true: the machine knows something new.
 bool look_at(replay::RequestNo no) noexcept;
-// The library is through with a collective.
+// The library is through with it; with a collective.
+void note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept;
 void call_ended(RequestObject* r, int rc) noexcept;
 
 // ---- forms on bytes (redo.cpp)

@@ -44,20 +44,12 @@ void settle(RequestObject* r) noexcept {
 void wait_below(RequestObject* r) noexcept {
     const Log& log = the_log();
     if (!log.debts.empty() || !log.again.empty() || !log.left.empty() || front.attention != 0) return;
-    if (r->what != What::send && r->what != What::recv) return;
-    if (r->real == 0 || r->state != State::active) return;
+    if (!is_logged(r) || r->real == 0 || r->state != State::active) return;
     int next = 0;
     mpi::Status status{};
     const int rc = LOWER(WaitSpin)(1, real_request(r), &status, &front.attention, &next);
     if (next != 1) return;
-    r->real = 0;
-    r->status = status;
-    r->error = rc;
-    if (r->what == What::send)
-        machine().completed(number_of(r));
-    else
-        machine().received(number_of(r),
-                           {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
+    note_ended(r, status, rc);
 }
 
 // Others may need this rank's part still. (A persistent one's is used again: the log gets a copy.)
