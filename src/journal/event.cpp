@@ -25,6 +25,7 @@ constexpr struct {
     {Kind::phase, "phase"},
     {Kind::checkpoint, "checkpoint"},
     {Kind::renewal, "renewal"},
+    {Kind::masked, "masked"},
     {Kind::loss, "loss"},
     {Kind::end, "end"},
     {Kind::restart, "restart"},
@@ -186,6 +187,8 @@ std::string sentence(const Event& event) {
             return fmt::format("{}: {:.3f} s{}{}", text("phase"), number("seconds"),
                                with(", the last on ", text("last")),
                                with(", where it waited: ", text("waits")));
+        case Kind::masked:
+            return text("line");
         case Kind::renewal:
             return fmt::format("renewal: {}", text("line"));
         case Kind::checkpoint:

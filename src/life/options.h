@@ -20,6 +20,7 @@ struct RestartFrom {
 struct OfOwn {
     bool standby = false;      // the next life's ranks start while this one's run
     bool message_log = false;  // ranks log their messages, so that they can stop anywhere
+    std::string replicas;      // which ranks have copies; "" = none
 };
 
 struct SubmitOptions {

@@ -13,6 +13,7 @@
 #include "launch/make.h"
 #include "life/slot.h"
 #include "life/standby.h"
+#include "root/plan/replicas.h"
 #include "root/root.h"
 #include "tree/input.h"
 #include "tree/local_socket.h"
@@ -150,6 +151,9 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.ckpt_dir = what.ckpt_dir;
     settings.protocol = options.protocol;
     settings.message_log = options.of_own.message_log;
+    settings.replicas = options.of_own.replicas;
+    if (!settings.replicas.empty() && ranks > 0)
+        root::replicated(settings.replicas, static_cast<uint32_t>(ranks));  // or refuses before anything runs
     settings.save_options = options.save_options;
     settings.key = what.key;
     settings.command = what.command;

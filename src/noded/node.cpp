@@ -70,6 +70,15 @@ void Node::start_ranks_as(uint32_t number) {
                                      [this](const wire::Message& message) { branch_.say(message); });
     ranks_->refuse = [this](const std::string& why) { refuse_renewal(why); };
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
+    ranks_->promoted = [this](Rank rank, pid_t pid, const std::string& how) { promoted(rank, pid, how); };
+    ranks_->copy_ended = [this](Rank rank) {
+        if (Agent* agent = speaker_of(rank))
+            agent->channel.send(wire::CopyGone{static_cast<int32_t>(rank.number())});
+    };
+    ranks_->ended = [this](Rank rank) {
+        auto gone = perhaps_gone_.extract(static_cast<int>(rank.number()));
+        if (gone) branch_.say(gone.mapped());
+    };
     ranks_->world = [this](Rank rank, wire::Renew order) {
         order.epoch = branch_.tally().epoch();
         for (auto& agent : agents_)
@@ -198,6 +207,8 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         starters_ = true;
         branch_.say(*m);
+    } else if (auto* m = std::get_if<wire::Stays>(&message)) {
+        stays(agent, *m);
     } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return true;
         if (hello->rank < 0 || agent.rank >= 0) {
@@ -222,6 +233,8 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
 void Node::from_agent(Agent& agent, const wire::Message& message) {
     if (from_stranger(agent, message) || agent.rank < 0) return;
     spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
+    if (ranks_ && std::holds_alternative<wire::Saved>(message))
+        ranks_->stands(Rank(static_cast<uint32_t>(agent.rank)));
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && agent.child >= 0 &&
             !clock_->from_child(static_cast<size_t>(agent.child), wire::plain(m->bytes)))
@@ -256,6 +269,43 @@ void Node::moved(Agent& agent, const wire::Moved& moved) {
     agent.pid = moved.pid;
     agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
     branch_.say(wire::Moved{agent.rank, moved.pid, clipped(moved.mpi), clipped(moved.mpi_version)});
+}
+
+void Node::stays(Agent& agent, const wire::Stays& message) {
+    const auto rank = Rank::of(message.rank);
+    if (!introduce(agent, message.job_id)) return;
+    if (ranks_ && rank && agent.rank < 0 && agent.follows < 0 && ranks_->stays(*rank, agent.pid)) {
+        agent.follows = message.rank;
+        return;
+    }
+    spdlog::warn("pid {} says it is a copy of rank {}", agent.pid, message.rank);
+    ::shutdown(agent.channel.fd(), SHUT_RDWR);
+}
+
+Node::Agent* Node::speaker_of(Rank rank) {
+    for (auto& agent : agents_)
+        if (agent->rank == static_cast<int>(rank.number())) return agent.get();
+    return nullptr;
+}
+
+// The copy's own connection is the rank's from now on.
+void Node::promoted(Rank rank, pid_t pid, const std::string& how) {
+    const auto number = static_cast<int>(rank.number());
+    perhaps_gone_.erase(number);
+    if (Agent* old = speaker_of(rank)) {  // its end has not been seen here yet
+        branch_.tally().gone(old->id);
+        old->rank = -1;
+        ::shutdown(old->channel.fd(), SHUT_RDWR);
+    }
+    for (auto& agent : agents_) {
+        if (agent->follows != number) continue;
+        agent->follows = -1;
+        agent->rank = number;
+        branch_.say(wire::Promoted{number, pid, config_.node, how});
+        return;
+    }
+    // It has ended, too.
+    branch_.say(wire::Gone{-1, tree::Ranks(number).runs(), ending_, pid, config_.node, -1});
 }
 
 // A rank speaks for itself alone, and in lines of some length.
@@ -320,6 +370,7 @@ void Node::from_root(const wire::Message& message) {
     } else if (is_for_agents(message)) {
         if (std::get_if<wire::FinalizeReleased>(&message)) {
             ending_ = true;
+            if (ranks_) ranks_->end_copies();  // each rank ends its program itself now
             leave_directory();
         }
         if (std::get_if<wire::Go>(&message)) branch_.tally().forget_phases();
@@ -473,9 +524,15 @@ void Node::drop(size_t index) {
     Agent& agent = *agents_[index];
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
-    if (agent.rank >= 0)
-        branch_.say(
-            wire::Gone{-1, tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node, agent.code});
+    if (agent.rank >= 0) {
+        const wire::Gone gone{-1,      tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
+                              agent.code};
+        // Which of both it is the end of its process says.
+        if (ranks_ && ranks_->has_copy(Rank(static_cast<uint32_t>(agent.rank))) && agent.code < 0)
+            perhaps_gone_.emplace(agent.rank, gone);
+        else
+            branch_.say(gone);
+    }
     branch_.tally().gone(agent.id);
     if (agent.ours && agent.pid > 0) shared_names_.gone(agent.pid);
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));

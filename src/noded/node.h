@@ -48,6 +48,7 @@ class Node {
         bool rebuilding = false;  // restarted, and has not said Restored yet
         bool diagnosed = false;   // has answered the newest Query
         int32_t code = -1;        // with which it has said to leave
+        int follows = -1;         // a copy: of this rank
     };
 
     void turn(int timeout_ms);
@@ -63,6 +64,9 @@ class Node {
     void renew(const wire::Renew& order);
     void refuse_renewal(const std::string& why);
     void moved(Agent& agent, const wire::Moved& moved);
+    void stays(Agent& agent, const wire::Stays& message);
+    void promoted(Rank rank, pid_t pid, const std::string& how);
+    Agent* speaker_of(Rank rank);
     void from_below(int child, const wire::Message& message);
     void begin_clock();
     void drop(size_t index);
@@ -99,6 +103,7 @@ class Node {
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
     wire::Diagnosis below_;   // what daemons below have answered, not yet handed up
+    std::map<int, wire::Gone> perhaps_gone_;  // ranks whose copies may take their places
     int64_t closed_til_ = 0;  // ms: before that, nobody is let in
 };
 

@@ -34,11 +34,40 @@ void RankStream::serve(short revents, int64_t now_ms) {
     char buffer[65536];
     ssize_t n = ::read(pipe_.get(), buffer, sizeof buffer);
     if (n > 0) {
-        lines_.add({buffer, static_cast<size_t>(n)}, now_ms);
-        last_ = now_ms;
+        add({buffer, static_cast<size_t>(n)}, now_ms);
     } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
         end();
     }
+}
+
+void RankStream::add(std::string_view bytes, int64_t now_ms) {
+    last_ = now_ms;
+    read_ += bytes.size();
+    const size_t known = std::min<uint64_t>(skip_, bytes.size());
+    skip_ -= known;
+    lines_.add(bytes.substr(known), now_ms);
+}
+
+// A pipe holds what was written before.
+void RankStream::read_all() {
+    char buffer[65536];
+    for (ssize_t n; pipe_ && (n = ::read(pipe_.get(), buffer, sizeof buffer)) > 0;)
+        add({buffer, static_cast<size_t>(n)}, last_);
+}
+
+void RankStream::copy_is_made() {
+    read_all();
+    read_ = 0;
+    skip_ = 0;
+}
+
+void RankStream::copy_goes_on(const std::string& copys, int64_t now_ms) {
+    read_all();
+    const uint64_t leaders = read_;
+    if (copys.size() > leaders) lines_.add(std::string_view(copys).substr(leaders), now_ms);
+    skip_ = leaders > copys.size() ? leaders - copys.size() : 0;
+    read_ = std::max<uint64_t>(leaders, copys.size());
+    last_ = now_ms;
 }
 
 void RankStream::rank_has_died(int64_t since_ms, int64_t now_ms) {

@@ -17,6 +17,7 @@
 #include "noded/cores.h"
 #include "noded/library_links.h"
 #include "tree/channel.h"
+#include "tree/ranks.h"
 
 extern char** environ;
 
@@ -230,6 +231,7 @@ void Ranks::renew(const wire::Renew& order) {
     world.name += fmt::format("-{}", order.world);
     next_ = std::make_unique<PmiEnds>(world, order.mpi, place_.directory);
     next_mpi_ = order.mpi;
+    copies_wanted_ = !order.copies.empty();
     connect(*next_);
     // The world is not theirs yet: a failure there is no loss.
     next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
@@ -249,6 +251,10 @@ void Ranks::invite_ranks() {
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Rank rank = ranks_[i]->rank;
             wire::Renew own = order;
+            const auto copies = tree::Ranks::of(order.copies);
+            own.copies.clear();
+            if (copies && copies->contains(static_cast<int32_t>(rank.number())) && !has_copy(rank))
+                own.copies.push_back({static_cast<int32_t>(rank.number()), 1});
             own.environment = environment_of(rank, i, ranks_.size(), order.mpi, next_->invite(rank));
             own.environment.insert(own.environment.end(), order.environment.begin(), order.environment.end());
             if (!links.empty())
@@ -265,6 +271,7 @@ void Ranks::renewed(bool goes_on) {
     order_.reset();
     strangers_ = strangers_ || (next_ && !goes_on);
     if (goes_on && next_) {
+        if (copies_wanted_) copys_worlds_.push_back(std::move(pmi_));
         pmi_ = std::move(next_);
         launch_->mpi = next_mpi_;
         connect(*pmi_);
@@ -280,7 +287,8 @@ void Ranks::bury_strangers() {
         const auto is = [&](const Child& child) { return child.pid == ended.si_pid; };
         const bool known =
             std::any_of(ranks_.begin(), ranks_.end(), [&](auto& rank) { return is(rank->child); }) ||
-            std::any_of(left_.begin(), left_.end(), is) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
+            std::any_of(left_.begin(), left_.end(), is) ||
+            std::any_of(copies_.begin(), copies_.end(), [&](auto& one) { return is(one.second); }) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
             (next_ && next_->is_helper(ended.si_pid));
         if (known || ::waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
     }
@@ -335,6 +343,7 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
         if (over) left(old.pid);
         return over;
     });
+    watch_copies();
     invite_ranks();
     if (strangers_) bury_strangers();
     for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
@@ -359,7 +368,9 @@ void Ranks::watch(Started& rank, short revents) {
     // The rank has said where it goes before its process ended, and that may be read in the next turn only.
     if (revents && std::exchange(rank.moves, false)) return;
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
+        if (promote(rank, status)) return;
         rank.status = status;
+        if (ended) ended(rank.rank);
         rank.ended = now;
         if (rank.rank == Rank(0) && input_) input_->close();
     }
@@ -417,6 +428,7 @@ void Ranks::signal(int number, bool groups) {
         if (!groups || ::kill(-rank->group, number) != 0)
             ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), number, nullptr, 0);
     }
+    if (number == SIGKILL) end_copies();
 }
 
 void Ranks::root_is_gone() {

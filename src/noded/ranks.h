@@ -6,6 +6,7 @@
 #include <poll.h>
 
 #include <functional>
+#include <map>
 #include <memory>
 #include <optional>
 #include <string>
@@ -47,6 +48,20 @@ class Ranks {
     // A process that its rank has left has ended.
     std::function<void(pid_t)> left;
 
+    // ---- copies (rank_copies.cpp): processes that ranks have left, and that follow them
+    // The rank stands: what comes behind this its copy writes, too.
+    void stands(Rank rank);
+    // False: not a process that this rank has left.
+    bool stays(Rank rank, pid_t pid);
+    bool has_copy(Rank rank) const { return copies_.count(rank) > 0; }
+    // Nobody needs them any more.
+    void end_copies();
+    // The rank was killed, and its copy, this process, has its place; how it was killed.
+    std::function<void(Rank, pid_t, const std::string& how)> promoted;
+    std::function<void(Rank)> copy_ended;
+    // A rank has ended that has no copy.
+    std::function<void(Rank)> ended;
+
     void signal(int number, bool groups);
     // Nobody hears of them any more.
     void root_is_gone();
@@ -80,6 +95,8 @@ class Ranks {
     void invite_ranks();
     void bury_strangers();
     void watch(Started& rank, short revents);
+    bool promote(Started& rank, int status);
+    void watch_copies();
     void hand_up_output();
     bool hand_up_piece(Started& rank, RankStream& stream, bool error);
     void hand_up_ends();
@@ -92,6 +109,9 @@ class Ranks {
     std::string next_mpi_;              // the library there
     std::optional<wire::Renew> order_;  // they have not been invited yet
     std::vector<Child> left_;           // processes that ranks have left
+    std::map<Rank, Child> copies_;      // ... and that stay as their copies
+    std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
+    bool copies_wanted_ = false;        // there
     bool strangers_ = false;            // a renewal was given up: its children may be there
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;

@@ -54,6 +54,8 @@ void Root::from_node(int child, const wire::Message& message) {
         gone(*m);
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
         start_.moved(*m);
+    } else if (auto* m = std::get_if<wire::Promoted>(&message)) {
+        promoted(*m);
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
@@ -112,6 +114,7 @@ void Root::look_whether_it_runs() {
                                   {"nodes", tree_.nodes().size()},
                                   {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
+    make_copies();
 }
 
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.

@@ -76,6 +76,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
     while (!over()) {
         serve(kTurnMs);
         if (beside_ && running_ && !finalize_released_) beside_->turn(newest());
+        recover();
         take_requests();
         follow_program();
         release_finalize();

@@ -115,6 +115,9 @@ class Root {
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
+    void make_copies();
+    void promoted(const wire::Promoted& said);
+    void recover();
     void take_due();
     void answer_renewal(const Request& request, const Outcome& outcome);
     void done_with(const Request& request, const Outcome& outcome);
@@ -205,6 +208,10 @@ class Root {
     // Checkpoints.
     Schedule schedule_;
     std::deque<Request> requests_;
+    struct {
+        bool waits = false;  // a copy has its rank's place, and the ranks no world with it
+        int tries = 0;
+    } masked_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};

@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "wire/copies.h"
 #include "wire/daemons.h"
 #include "wire/launch.h"
 #include "wire/level.h"
@@ -572,7 +573,7 @@ using Message =
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
                  Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved,
-                 Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState>;
+                 Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, CopyGone, Promoted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

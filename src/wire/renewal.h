@@ -5,6 +5,8 @@
 #include <string>
 #include <vector>
 
+#include "wire/daemons.h"
+
 namespace fermata::wire {
 
 // Where an MPI library lies that is not the one Fermata was built with: its folder, the library's file there,
@@ -24,9 +26,10 @@ struct Renew {
     std::string mpi;                       // the library's name, "openmpi" or "mpich"
     std::string lower;                     // the lower half's program, a path
     LibraryPlace reach;                    // from the root
+    std::vector<Run> copies;               // ranks whose process stays behind as their copy
     template <class F>
     void each(F&& f) {
-        f(epoch, world, environment, mpi, lower, reach.folder, reach.file, reach.wanted);
+        f(epoch, world, environment, mpi, lower, reach.folder, reach.file, reach.wanted, copies);
     }
 };
 

@@ -2,6 +2,7 @@
 // save and commit.
 #include "base/clock.h"
 #include "root/checkpoint/checkpoint.h"
+#include "root/plan/replicas.h"
 
 namespace fermata::root {
 
@@ -10,6 +11,7 @@ void Checkpoint::renew(const Request& request, double end) {
     enter("renew");
     wire::Renew order = job_.next_world();
     order.epoch = attempt_.epoch;
+    if (request.copies) order.copies = replicated(settings_.replicas, job_.ranks()).runs();
     ask(order);
     const auto& heard = tally_.answers();
     const double limit = request.timeout > 0 ? end : monotonic_s() + settings_.limits.save;

@@ -23,6 +23,8 @@ struct Request {
     bool own_state = false;
     // Nothing is saved: the ranks get new lower halves.
     std::optional<launch::Renewal> renewal{};
+    // ... and processes of ranks that shall have copies stay behind as those.
+    bool copies = false;
 
     // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }

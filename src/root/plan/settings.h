@@ -36,6 +36,7 @@ struct Settings : keeping::Settings {
     std::string job_id;
     std::string protocol = "cc-d";
     bool message_log = false;  // ranks log their messages, so that they can stop anywhere
+    std::string replicas;      // ranks that shall have copies (replicas.h); "" = none
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;

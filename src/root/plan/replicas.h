@@ -1,0 +1,14 @@
+// Which ranks shall have a copy: what `--replicas` says, once it is known how many ranks there are.
+#pragma once
+
+#include <string>
+
+#include "tree/ranks.h"
+
+namespace fermata::root {
+
+// `words`: "all", a number of ranks ("2"), a part of them ("50%"), or their list ("0,4-7"). Numbers and parts
+// are spread over the ranks. Throws Error for anything else, and for ranks that the job does not have.
+tree::Ranks replicated(const std::string& words, uint32_t ranks);
+
+}  // namespace fermata::root

@@ -1,0 +1,43 @@
+// Messages of ranks that have a copy: another process that follows what the rank was told, and takes its place
+// when it dies (docs/internals/replicas.md). message.h has the rules of all messages.
+#pragma once
+
+#include <cstdint>
+#include <string>
+
+namespace fermata::wire {
+
+// First of a process that its rank has left, and that stays as the rank's copy.
+struct Stays {
+    static constexpr uint16_t kType = 92;
+    std::string job_id;
+    int32_t rank = -1;
+    template <class F>
+    void each(F&& f) {
+        f(job_id, rank);
+    }
+};
+
+// To a rank: its copy has ended.
+struct CopyGone {
+    static constexpr uint16_t kType = 46;
+    int32_t rank = -1;
+    template <class F>
+    void each(F&& f) {
+        f(rank);
+    }
+};
+
+// A rank has died and its copy speaks for it from now on; `how` it died.
+struct Promoted {
+    static constexpr uint16_t kType = 109;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    std::string host, how;
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, host, how);
+    }
+};
+
+}  // namespace fermata::wire
