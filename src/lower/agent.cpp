@@ -62,6 +62,7 @@ std::optional<Event> event_of(const wire::Message& message) {
     if (std::holds_alternative<wire::Freeze>(message)) return Event::freeze;
     if (std::holds_alternative<wire::Take>(message)) return Event::take;
     if (std::holds_alternative<wire::Drain>(message)) return Event::drain;
+    if (std::holds_alternative<wire::LogOrder>(message)) return Event::orders;
     if (std::holds_alternative<wire::Save>(message)) return Event::save;
     if (std::holds_alternative<wire::Renew>(message)) return Event::save;
     if (std::holds_alternative<wire::Placed>(message)) return Event::placed;
@@ -78,6 +79,7 @@ std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::LogOrder>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Renew>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Placed>(&message)) return m->epoch;
@@ -153,8 +155,10 @@ void Agent::wait(Naps& naps) {
                      {child_works ? checkpoint_->work->descriptor() : -1, POLLIN, 0},
                      {alone() ? -1 : link_->fd(), POLLIN, 0}};
     timespec time = time_of(facts.pace, naps);
-    if (ppoll(fds, 3, &time, nullptr) > 0 || facts.moves_library) naps.restart();
-    if (facts.moves_library) binding_table().Progress();
+    // The old library of ranks that stand anywhere is not touched again: it may wait for whom is no more.
+    const bool moves_library = facts.moves_library && !(checkpoint_ && checkpoint_->anywhere);
+    if (ppoll(fds, 3, &time, nullptr) > 0 || moves_library) naps.restart();
+    if (moves_library) binding_table().Progress();
     threads::answer_bell();
     threads::serve_donor_requests();
     if (facts.at_rest && (fds[0].revents | fds[1].revents | fds[2].revents) == 0)
@@ -208,7 +212,8 @@ void Agent::on(Event event, const wire::Message* message) {
             return;
         }
         stage_ = row->next;
-        always(!facts_of(stage_).in_checkpoint || checkpoint_ || row->action == Action::begin,
+        always(!facts_of(stage_).in_checkpoint || checkpoint_ || row->action == Action::begin ||
+                   row->action == Action::begin_at_once,
                "a stage of a checkpoint that is not there");
         next = act(row->action, message);
     }
@@ -242,14 +247,15 @@ void Agent::converge_and_freeze() {
     if (!facts_of(stage_).in_checkpoint) return;
     if (stage_ == Stage::converging) the_upper()->poll(monotonic_ns());
     clock_out();
-    if (const char* why = the_upper()->give_up(); why && !checkpoint_->gave_up) {
+    const char* why = checkpoint_->anywhere ? nullptr : the_upper()->give_up();
+    if (why && !checkpoint_->gave_up) {
         checkpoint_->gave_up = true;
         link_->send(wire::Again{checkpoint_->epoch, why});
     }
     // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
     if (stage_ == Stage::calming && helpers_.reached(monotonic_ns())) on(Event::calm);
     if (stage_ == Stage::stopping) return stop_threads();
-    if (stage_ != Stage::calming && stage_ != Stage::frozen) return;
+    if ((stage_ != Stage::calming && stage_ != Stage::frozen) || checkpoint_->anywhere) return;
     // Others may still be inside a send to this rank: pulling lets them out.
     split::DrainReport ignored{};
     the_upper()->drain(&ignored);
@@ -259,7 +265,7 @@ void Agent::stop_threads() {
     always(checkpoint_.has_value(), "threads are stopped for no checkpoint");
     threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
     split::DrainReport drained{};
-    the_upper()->drain(&drained);
+    if (!checkpoint_->anywhere) the_upper()->drain(&drained);
     for (const auto& thread : report.missing) spdlog::debug("rank {}: {}", rank().number(), thread.where);
     checkpoint_->not_stopped = std::move(report.missing);
     if (!report.stopped) return;
@@ -317,6 +323,10 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
         case Action::begin:
             begin();
             break;
+        case Action::begin_at_once:
+            begin();
+            the_upper()->freeze();
+            break;
         case Action::forget_begin:
             asked_.reset();
             break;
@@ -338,7 +348,10 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             threads::ask_all_to_stop();
             break;
         case Action::say_frozen:
-            link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
+            say_frozen();
+            break;
+        case Action::keep_orders:
+            checkpoint_->orders = std::get<wire::LogOrder>(*message).bytes;
             break;
         case Action::drain:
             drain(std::get<wire::Drain>(*message));
@@ -357,6 +370,10 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
             meet(*message);
             if (checkpoint_->work->failed()) return Event::ended;
             break;
+        case Action::hop:
+            OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
+            meet(*message);
+            return hop();
         case Action::capture:
             return checkpoint_->hop ? hop() : capture();
         case Action::say_size:
@@ -387,7 +404,8 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
 void Agent::meet(const wire::Message& order) {
     always(checkpoint_ && !checkpoint_->work, "a rank that is told to save twice");
     if (auto* renew = std::get_if<wire::Renew>(&order)) {
-        auto hop = std::make_unique<Hop>(task_.who, task_.facts, task_.config, *renew);
+        auto hop = std::make_unique<Hop>(task_.who, task_.facts, task_.config, *renew,
+                                         std::exchange(checkpoint_->orders, {}));
         checkpoint_->hop = hop.get();
         checkpoint_->work = std::move(hop);
     } else {
@@ -439,7 +457,12 @@ void Agent::rebuild() {
     progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
     always(parts_ != nullptr, "objects are made again, and nothing was restored");
-    std::string error = rebuild_objects(*parts_, rank());
+    std::string error;
+    if (task_.second && !task_.second->orders.empty())
+        if (const char* why =
+                the_upper()->log_orders(task_.second->orders.data(), task_.second->orders.size()))
+            error = fmt::format("rank {}: {}", rank().number(), why);
+    if (error.empty()) error = rebuild_objects(*parts_, rank());
     link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
 }
 
@@ -447,6 +470,7 @@ void Agent::go() {
     if (task_.second) {
         link_->go_on_with(Fd(task_.second->descriptor));
         ended_epoch_ = task_.second->epoch;
+        if (!task_.second->orders.empty()) the_upper()->log_go(task_.second->epoch);
         split::process::queue_signals(task_.second->signals, the_upper()->ids);
     }
     always(parts_ != nullptr, "a program that goes on, and nothing was restored");
@@ -472,14 +496,14 @@ std::optional<Event> Agent::consider() {
             library);
         return Event::refused;
     }
-    return Event::ready;
+    return asked_->begin.anywhere ? Event::at_once : Event::ready;
 }
 
 void Agent::begin() {
     always(asked_ && !checkpoint_, "a checkpoint that begins unasked, or beside another one");
     Asked asked = std::move(*asked_);
     asked_.reset();
-    checkpoint_.emplace(asked.begin.epoch);
+    checkpoint_.emplace(asked.begin);
     try {
         split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
     } catch (const Error&) {           // then it is done, and reported, when the image is written
@@ -499,6 +523,20 @@ void Agent::clock_out() {
         auto* bytes = reinterpret_cast<const std::byte*>(buffer);
         link_->send(wire::Clock{{bytes, bytes + size}});
     }
+}
+
+void Agent::say_frozen() {
+    if (!checkpoint_->anywhere) {
+        link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
+        return;
+    }
+    wire::LogSaid said{checkpoint_->epoch, wire_rank(), wire::Bytes(the_upper()->log_said(nullptr, 0))};
+    if (said.bytes.empty()) {
+        link_->send(wire::Refuse{checkpoint_->epoch, "the program keeps no message log"});
+        return;
+    }
+    the_upper()->log_said(said.bytes.data(), said.bytes.size());
+    link_->send(said);
 }
 
 void Agent::drain(const wire::Drain& m) {

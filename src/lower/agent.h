@@ -33,6 +33,7 @@ namespace fermata::lower {
 struct SecondLink {
     uint32_t epoch = 0;  // of the renewal
     int descriptor = -1;
+    std::string orders{};                // of the exchange of message logs; empty: there was none
     std::vector<std::string> signals{};  // wire::Waiting
 };
 
@@ -83,6 +84,7 @@ class Agent {
     std::optional<Event> capture();
     std::optional<Event> write(std::optional<uint64_t> place);
     void meet(const wire::Message& order);
+    void say_frozen();
     std::optional<Event> hop();
     void leave();
     [[noreturn]] static void depart();
@@ -100,8 +102,10 @@ class Agent {
     };
     // One checkpoint, from its beginning here until the program goes on and nobody writes.
     struct Checkpoint {
-        explicit Checkpoint(uint32_t number) : epoch(number) {}
+        explicit Checkpoint(const wire::Begin& begin) : epoch(begin.epoch), anywhere(begin.anywhere) {}
         uint32_t epoch;
+        bool anywhere;         // no safe state was looked for: the library below may be in any
+        wire::Bytes orders;    // of the exchange, then
         bool gave_up = false;  // has asked for a better one, once
         uint64_t sent = 0;     // messages of this rank when all threads stood
         std::vector<split::threads::NotStopped> not_stopped;

@@ -33,6 +33,7 @@ constexpr Row kRows[] = {
 
     {S::asked,          E::clock,        A::keep_clock,                S::asked},
     {S::asked,          E::ready,        A::begin,                     S::converging},
+    {S::asked,          E::at_once,      A::begin_at_once,             S::calming},
     {S::asked,          E::refused,      A::refuse,                    S::running},
     {S::asked,          E::cancel,       A::forget_begin_and_answer,   S::running},
     {S::asked,          E::daemon_lost,  A::stay_alone,                S::alone},
@@ -60,9 +61,16 @@ constexpr Row kRows[] = {
     {S::frozen,         E::clock,        A::hear_clock,                S::frozen},
     {S::frozen,         E::take,         A::take,                      S::frozen},
     {S::frozen,         E::drain,        A::drain,                     S::draining},
+    {S::frozen,         E::orders,       A::keep_orders,               S::ordered},
     {S::frozen,         E::resume,       A::go_on,                     S::running},
     {S::frozen,         E::cancel,       A::go_on,                     S::running},
     {S::frozen,         E::daemon_lost,  A::go_on_alone,               S::alone},
+
+    // Nobody is needed for what follows: each rank makes its child for itself.
+    {S::ordered,        E::save,         A::hop,                       S::capturing},
+    {S::ordered,        E::resume,       A::go_on,                     S::running},
+    {S::ordered,        E::cancel,       A::go_on,                     S::running},
+    {S::ordered,        E::daemon_lost,  A::go_on_alone,               S::alone},
 
     {S::draining,       E::clock,        A::hear_clock,                S::draining},
     {S::draining,       E::drain,        A::drain,                     S::draining},
@@ -155,7 +163,7 @@ struct Never {
 // Every pair without a row is here once (tests/unit/lower).
 constexpr Never kNever[] = {
     {E::begin, kBeforeGo, "a checkpoint begins when every rank has been told to go"},
-    {E::begin, set_of({S::asked, S::converging, S::calming, S::stopping, S::frozen, S::draining,
+    {E::begin, set_of({S::asked, S::converging, S::calming, S::stopping, S::frozen, S::ordered, S::draining,
                        S::meeting, S::given_up_asked, S::called_off, S::placing, S::writing, S::written,
                        S::behind}),
      "the last checkpoint ends with Resume or Cancel, and with Saved of every rank, before the next begins"},
@@ -163,17 +171,26 @@ constexpr Never kNever[] = {
     {E::freeze, set_of({S::running, S::asked, S::given_up_asked}),
      "a rank that has not reported cannot be safe"},
     {E::freeze, kBeforeGo, "a checkpoint begins when every rank has been told to go"},
+    {E::clock, set_of({S::ordered}), "nobody counts collectives in a job with a message log"},
+    {E::freeze, set_of({S::ordered}), "with a message log ranks stand without being told again"},
     {E::freeze, set_of({S::calming, S::stopping, S::frozen, S::draining, S::meeting, S::given_up,
                         S::called_off, S::placing, S::writing, S::written, S::behind}),
      "the safe state is declared once"},
     {E::take, kBeforeGo | set_of({S::running, S::asked, S::converging, S::given_up_asked}),
      "every rank has closed before the root says Take"},
-    {E::take, set_of({S::draining, S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written,
+    {E::take, set_of({S::ordered, S::draining, S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written,
                       S::behind}),
      "Take comes before any rank is told to drain"},
     {E::drain, kBeforeGo | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
                                    S::given_up_asked}),
      "every rank stands before the root says Drain"},
+    {E::drain, set_of({S::ordered}), "with a message log nothing is drained"},
+    {E::orders, kBeforeGo | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
+                                    S::given_up_asked}),
+     "every rank has said what its log counts before the root gives orders"},
+    {E::orders, set_of({S::ordered, S::draining, S::meeting, S::given_up, S::called_off, S::placing,
+                        S::writing, S::written, S::behind}),
+     "orders come once, and to ranks that do not drain"},
     {E::drain, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written,
                        S::behind}),
      "the drain is over before the root says Save"},
@@ -181,7 +198,7 @@ constexpr Never kNever[] = {
      "every rank has drained before the root says Save"},
     {E::save, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written, S::behind}),
      "the root says Save once"},
-    {E::placed, kBeforeGo | kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked,
+    {E::placed, kBeforeGo | kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
                                               S::called_off}),
      "places are given when every rank has said its size"},
     {E::placed, set_of({S::writing, S::written, S::behind}),
@@ -190,18 +207,19 @@ constexpr Never kNever[] = {
     {E::resume, set_of({S::asked, S::meeting, S::given_up, S::given_up_asked, S::placing}),
      "the root says Resume when every rank is captured; a checkpoint that is given up ends with Cancel"},
     {E::cancel, kBeforeGo, "there is no checkpoint to be given up"},
-    {E::leave, kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked,
+    {E::leave, kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
                                              S::called_off, S::placing, S::writing}),
      "every rank has saved before the root says Leave"},
     {E::leave, set_of({S::behind}), "no child writes where the job stops"},
     {E::go, set_of({S::restoring}), "every rank has said Restored before the root says Go"},
-    {E::go, kNoSave | set_of({S::draining, S::meeting, S::given_up, S::given_up_asked, S::called_off,
+    {E::go, kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked, S::called_off,
                               S::placing, S::writing, S::written, S::behind, S::leaving}),
      "the root says Go once, after a restart"},
     {E::begin, set_of({S::leaving}), "the job ends"},
     {E::freeze, set_of({S::leaving}), "the job ends"},
     {E::take, set_of({S::leaving}), "the job ends"},
     {E::drain, set_of({S::leaving}), "the job ends"},
+    {E::orders, set_of({S::leaving}), "the job ends"},
     {E::save, set_of({S::leaving}), "the job ends"},
     {E::placed, set_of({S::leaving}), "the job ends"},
     {E::resume, set_of({S::leaving}), "the job ends"},
@@ -218,6 +236,7 @@ constexpr uint32_t looked_for_in(Event event) {
         case E::restored:
             return set_of({S::restoring});
         case E::ready:
+        case E::at_once:
         case E::refused:
             return set_of({S::asked});
         case E::calm:
@@ -273,6 +292,7 @@ constexpr StageFacts kFacts[kStages] = {
     {"calming",                       Pace::busy,    true,  false, false},
     {"stopping",                      Pace::busy,    true,  false, false},
     {"frozen",                        Pace::busy,    true,  false, false},
+    {"ordered",                       Pace::busy,    true,  false, false},
     {"draining",                      Pace::busy,    true,  false, false},
     {"meeting",                       Pace::meeting, true,  false, true},
     {"given up in the meeting",       Pace::meeting, true,  false, true},
@@ -288,8 +308,8 @@ constexpr StageFacts kFacts[kStages] = {
     {"without a daemon",              Pace::rest,    false, true,  false},
 };
 constexpr const char* kWords[kEvents] = {
-    "Begin", "Clock", "Freeze", "Take", "Drain", "Save", "Placed", "Resume", "Cancel", "Leave", "Go",
-    "loss of the daemon", "restored", "ready", "refused", "calm", "stand", "met", "away", "sized",
+    "Begin", "Clock", "Freeze", "Take", "Drain", "LogOrder", "Save", "Placed", "Resume", "Cancel", "Leave", "Go",
+    "loss of the daemon", "restored", "ready", "at once", "refused", "calm", "stand", "met", "away", "sized",
     "child writes", "ended",
 };
 // clang-format on

@@ -19,6 +19,7 @@ enum class Stage : uint8_t {
     calming,   // frozen for new MPI calls; helper commands run on before the threads are stopped
     stopping,  // the threads have been asked to stand
     frozen,    // all threads stand
+    ordered,   // with a message log: ... and the rank knows what a new lower half is to be given
     draining,
     meeting,         // told to save; stands until it knows whether all ranks were told
     given_up,        // Cancel came in the meeting, which must be over first
@@ -43,6 +44,7 @@ enum class Event : uint8_t {
     freeze,
     take,
     drain,
+    orders,  // what the exchange of the message logs says
     save,
     placed,
     resume,
@@ -53,6 +55,7 @@ enum class Event : uint8_t {
     // Found out by the agent.
     restored,      // the main thread has done its part of a restart
     ready,         // the checkpoint that was asked for can begin
+    at_once,       // ... or the rank may stand where it is
     refused,       // it cannot be taken in the state the program is in
     calm,          // helper commands have ended
     stand,         // all threads stand
@@ -76,6 +79,7 @@ enum class Action : uint8_t {
     keep_clock,
     refuse,
     begin,
+    begin_at_once,  // and close
     forget_begin,
     forget_begin_and_answer,
     // Taking part.
@@ -85,6 +89,8 @@ enum class Action : uint8_t {
     ask_to_stop,
     say_frozen,
     drain,
+    keep_orders,
+    hop,
     meet,
     capture,
     say_size,

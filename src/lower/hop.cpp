@@ -66,9 +66,14 @@ Words environment_of_child(const Words& given, uint32_t restarts, int server) {
 }  // namespace
 
 Hop::Hop(const SavedRank& who, const MpiFacts& facts, const tree::AgentConfig& config,
-         const wire::Renew& order)
-    : Together(order.epoch, who.rank), who_(who), facts_(facts), config_(config), order_(order) {
-    meet();
+         const wire::Renew& order, const wire::Bytes& orders)
+    : Together(order.epoch, who.rank),
+      who_(who),
+      facts_(facts),
+      config_(config),
+      order_(order),
+      orders_(reinterpret_cast<const char*>(orders.data()), orders.size()) {
+    if (orders_.empty()) meet();
 }
 
 Hop::~Hop() {
@@ -79,7 +84,7 @@ void Hop::help() { the_upper()->before_save(); }
 
 Words Hop::start(const tree::AgentLink& link) {
     try {
-        if (int code = the_upper()->before_save())
+        if (int code = orders_.empty() ? the_upper()->before_save() : 0)
             fail("files or windows cannot be kept at this moment (MPI error class {}, e.g. an open epoch)",
                  code);
         make_child(link);
@@ -126,6 +131,7 @@ void Hop::make_child(const tree::AgentLink& link) {
     life.process_notes = rest.notes;
     life.speaks_through = theirs.get();
     life.link = link.fd();
+    life.orders = orders_;
 
     split::hop::Wanted wanted{.program = order_.lower,
                               .arguments = {fmt::format("lower-{}", order_.mpi)},

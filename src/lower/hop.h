@@ -21,8 +21,10 @@ namespace fermata::lower {
 
 class Hop : public Together {
   public:
+    // `orders` of the exchange of message logs: then nothing is done together with other ranks, whose
+    // libraries may be in any state. Empty: there was none.
     Hop(const SavedRank& who, const MpiFacts& facts, const tree::AgentConfig& config,
-        const wire::Renew& order);
+        const wire::Renew& order, const wire::Bytes& orders);
     ~Hop() override;  // ends a child that was not let go
 
     void help() override;
@@ -43,6 +45,7 @@ class Hop : public Together {
     const MpiFacts& facts_;
     const tree::AgentConfig& config_;
     const wire::Renew order_;
+    const std::string orders_;
     std::unique_ptr<tree::AgentLink> child_;  // what it says and hears before it has the real one
     struct {
         std::string name, version;

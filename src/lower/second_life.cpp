@@ -74,7 +74,8 @@ std::string SecondLife::to_text() const {
                       {"process_state", bytes_of(process_state)},
                       {"process_notes", bytes_of(process_notes)},
                       {"speaks_through", speaks_through},
-                      {"link", link}};
+                      {"link", link},
+                      {"orders", bytes_of(orders)}};
     std::string text;
     Json::to_cbor(all, text);
     return text;
@@ -94,6 +95,7 @@ SecondLife SecondLife::from_text(const std::string& text) {
         life.process_notes = text_of(all.at("process_notes"));
         life.speaks_through = all.at("speaks_through");
         life.link = all.at("link");
+        life.orders = text_of(all.at("orders"));
         return life;
     } catch (const Json::exception& error) {
         fail("what this process hands over is damaged: {}", error.what());
@@ -114,7 +116,7 @@ namespace {
     NewLowerHalf half(config, facts, {life.anchors, life.program, "", config.job_number(), {}, {}, key});
     half.adopt();
     half.meet_ranks();
-    half.start_agent(link, nullptr, SecondLink{life.epoch, life.link});
+    half.start_agent(link, nullptr, SecondLink{life.epoch, life.link, life.orders});
     RestoredParts parts{life.process_state, half.make_threads()};
     half.renew_ids();
     if (parts.error.empty()) {

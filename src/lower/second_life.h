@@ -20,6 +20,7 @@ struct SecondLife {
     std::string process_state, process_notes;  // split/process/child.h
     int speaks_through = -1;                   // socket to the process that waits
     int link = -1;                             // the rank's own to its node daemon, for later
+    std::string orders;                        // of the exchange of message logs; empty: there was none
 
     std::string to_text() const;
     static SecondLife from_text(const std::string& text);  // throws Error

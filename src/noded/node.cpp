@@ -251,7 +251,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         wire::OwnState said = *m;
         said.text = clipped(said.text);
         branch_.say(std::move(said));
-    } else if (is_one_of<wire::Images, wire::Sizes>(message) ||
+    } else if (is_one_of<wire::Images, wire::Sizes, wire::LogsSaid>(message) ||
                !branch_.tally().take(agent.id, checked(agent, message))) {
         spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
     } else if (auto* m = std::get_if<wire::Restored>(&message)) {
@@ -320,6 +320,8 @@ wire::Message Node::checked(const Agent& agent, wire::Message message) const {
         m->rank = agent.rank, m->error = clipped(m->error);
     else if (auto* m = std::get_if<wire::Sized>(&message))
         m->rank = agent.rank;
+    else if (auto* m = std::get_if<wire::LogSaid>(&message))
+        m->rank = agent.rank;
     else if (auto* m = std::get_if<wire::Phase>(&message))
         m->rank = agent.rank >= 0 ? agent.rank : m->rank, m->there = 1;
     std::visit(
@@ -345,6 +347,8 @@ void Node::from_root(const wire::Message& message) {
         begin_clock();
         broadcast(message);
     } else if (auto* m = std::get_if<wire::Places>(&message)) {
+        hand_out(*m);
+    } else if (auto* m = std::get_if<wire::LogOrders>(&message)) {
         hand_out(*m);
     } else if (std::get_if<wire::Chosen>(&message)) {
         for (auto& agent : agents_)
@@ -448,6 +452,15 @@ void Node::hand_out(const wire::Places& places) {
         if (ranks->contains(agent->rank))
             agent->channel.send(
                 wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
+}
+
+void Node::hand_out(const wire::LogOrders& all) {
+    auto ranks = tree::Ranks::of(all.ranks);
+    if (!ranks || all.orders.size() != ranks->count()) return;
+    for (auto& agent : agents_)
+        if (ranks->contains(agent->rank))
+            agent->channel.send(
+                wire::LogOrder{all.epoch, agent->rank, all.orders[ranks->place_of(agent->rank)]});
 }
 
 // Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes

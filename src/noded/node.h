@@ -71,6 +71,7 @@ class Node {
     void begin_clock();
     void drop(size_t index);
     void hand_out(const wire::Places& places);
+    void hand_out(const wire::LogOrders& all);
     MemoryLevel::Ranks ranks_here() const;
     void leave_directory();
     void broadcast(const wire::Message& message);

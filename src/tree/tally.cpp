@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/invariant.h"
+#include "wire/frame.h"
 
 namespace fermata::tree {
 namespace {
@@ -21,6 +22,9 @@ std::optional<wire::Digest> digest_of(const std::string& hex) {
     }
     return digest;
 }
+
+// Of a frame.
+constexpr size_t kMostOfLogs = wire::kMaxPayload - (1u << 20);
 
 }  // namespace
 
@@ -42,17 +46,18 @@ void Tally::count_anew() {
         counts.closed = counts.frozen = counts.drained = counts.captured = counts.resumed = {};
     };
     anew(answers_);
-    answers_.sized = answers_.saved = 0;
+    answers_.sized = answers_.saved = answers_.logs = 0;
     answers_.suspend_us = 0;
     answers_.save_error.clear();
     for (auto& [child, said] : said_) {
         anew(said);
         said.sizes = {};
         said.images = {};
+        said.logs = {};
     }
     anew(told_);
-    told_.sized = told_.saved = 0;
-    told_.sizes_changed = told_.images_changed = false;
+    told_.sized = told_.saved = told_.logs = 0;
+    told_.sizes_changed = told_.images_changed = told_.logs_changed = false;
 }
 
 void Tally::ask(const wire::Message& question) {
@@ -86,8 +91,9 @@ bool Tally::replaces(const wire::Message& answer) {
     auto* restored = std::get_if<wire::Restored>(&answer);
     auto is = [&]<class... Types>() { return (std::holds_alternative<Types>(answer) || ...); };
     return (restored && restored->ok) ||
-           is.template operator()<wire::Closed, wire::Frozen, wire::Drained, wire::Captured, wire::Resumed,
-                                  wire::ArrivedFinalize, wire::Sizes, wire::Images, wire::Phase>();
+           is.template
+           operator()<wire::Closed, wire::Frozen, wire::Drained, wire::Captured, wire::Resumed,
+                      wire::ArrivedFinalize, wire::Sizes, wire::Images, wire::LogsSaid, wire::Phase>();
 }
 
 bool Tally::take(int child, const wire::Message& answer) {
@@ -100,6 +106,11 @@ bool Tally::take(int child, const wire::Message& answer) {
             sized(said_[child], {m->epoch, Ranks(m->rank).runs(), {m->bytes}});
     } else if (auto* m = std::get_if<wire::Sizes>(&answer)) {
         if (current(m->epoch)) sized(said_[child], *m);
+    } else if (auto* m = std::get_if<wire::LogSaid>(&answer)) {
+        if (current(m->epoch) && m->rank >= 0)
+            log_said(said_[child], {m->epoch, Ranks(m->rank).runs(), {m->bytes}});
+    } else if (auto* m = std::get_if<wire::LogsSaid>(&answer)) {
+        if (current(m->epoch)) log_said(said_[child], *m);
     } else if (auto* m = std::get_if<wire::Saved>(&answer)) {
         if (!current(m->epoch)) return true;
         auto digest = digest_of(m->checksum);
@@ -178,12 +189,15 @@ void Tally::gone(int child) {
     replace(said.resumed, a.resumed, {});
     replace(said.restored, a.restored, {});
     replace(said.finalized, a.finalized, {});
-    always(a.sized >= said.sizes.ranks.count() && a.saved >= said.images.ranks.count(),
+    always(a.sized >= said.sizes.ranks.count() && a.saved >= said.images.ranks.count() &&
+               a.logs >= said.logs.ranks.count(),
            "more ranks that are gone than have answered");
     a.sized -= said.sizes.ranks.count();
     a.saved -= said.images.ranks.count();
+    a.logs -= said.logs.ranks.count();
     told_.sizes_changed = told_.sizes_changed || !said.sizes.ranks.empty();
     told_.images_changed = told_.images_changed || !said.images.ranks.empty();
+    told_.logs_changed = told_.logs_changed || !said.logs.ranks.empty();
     said_.erase(found);
 }
 
@@ -220,6 +234,18 @@ void Tally::saved(Said& said, const wire::Images& images) {
     said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs};
     told_.images_changed = true;
 }
+
+void Tally::log_said(Said& said, const wire::LogsSaid& logs) {
+    auto ranks = Ranks::of(logs.ranks);
+    if (!ranks || logs.said.size() != ranks->count())
+        return refuse_logs("the protocol broke: counts of message logs that are none");
+    always(answers_.logs >= said.logs.ranks.count(), "an answer that is counted less often than given");
+    answers_.logs += ranks->count() - said.logs.ranks.count();
+    said.logs = {std::move(*ranks), logs.said};
+    told_.logs_changed = true;
+}
+
+void Tally::refuse_logs(const std::string& why) { refuse(epoch_, why, false, wire::Refuse{epoch_, why}); }
 
 void Tally::save_failed(const std::string& error) {
     if (!answers_.save_error.empty()) return;
@@ -286,6 +312,14 @@ wire::Images Tally::all_images() const {
     return images;
 }
 
+wire::LogsSaid Tally::all_logs() const {
+    Ranks all;
+    for (auto& [child, said] : said_) all.add(said.logs.ranks);
+    wire::LogsSaid logs{epoch_, all.runs(), {}};
+    in_order(all, logs.said, [this](auto put) { each_log(put); });
+    return logs;
+}
+
 // `may`: it goes up though nothing of it was said before. A number that was said and holds no more is put
 // right.
 template <class Make>
@@ -331,6 +365,16 @@ std::vector<wire::Message> Tally::hand_up(uint32_t all, bool time) {
         told_.saved = a.saved;
         told_.images_changed = false;
     }
+    if (told_.logs_changed && (complete(a.logs) || told_.logs > 0)) {
+        size_t bytes = 0;
+        each_log([&](int32_t, const wire::Bytes& one) { bytes += one.size() + sizeof(uint64_t); });
+        if (bytes < kMostOfLogs)
+            up_.push_back(all_logs());
+        else
+            refuse_logs("the counts of the message logs are too many for one message");
+        told_.logs = a.logs;
+        told_.logs_changed = false;
+    }
     if (time || whole(a.resumed))
         hand_up_count(told_.resumed, a.resumed, true, [e](C c) { return wire::Resumed{e, c.ranks}; });
     return std::move(up_);
@@ -343,7 +387,7 @@ bool Tally::parts_wait() const {
 
 void Tally::say_again() {
     told_ = {};
-    told_.sizes_changed = told_.images_changed = true;
+    told_.sizes_changed = told_.images_changed = told_.logs_changed = true;
     if (!answers_.refusal.empty() && answers_.again)
         at_once(wire::Again{epoch_, answers_.refusal});
     else if (!answers_.refusal.empty())

@@ -39,6 +39,7 @@ class Tally {
         bool again = false;   // it would not be refused a second time
         Count closed, frozen, drained, captured, resumed;
         uint32_t sized = 0, saved = 0;  // ranks; saved: without errors
+        uint32_t logs = 0;              // ranks that have said the counts of their message log
         uint64_t suspend_us = 0;        // of the slowest
         std::string save_error;         // the first
         Warnings warnings;
@@ -80,6 +81,9 @@ class Tally {
     void each_size(F&& f) const;
     template <class F>
     void each_image(F&& f) const;
+    // Calls f(rank, bytes of what its message log says).
+    template <class F>
+    void each_log(F&& f) const;
     // Earlier generations that the images refer to.
     std::set<Generation> needs() const;
 
@@ -87,6 +91,10 @@ class Tally {
     struct Sizes {
         Ranks ranks;
         std::vector<uint64_t> bytes;
+    };
+    struct Logs {
+        Ranks ranks;
+        std::vector<wire::Bytes> said;
     };
     struct Images {
         Ranks ranks;
@@ -98,6 +106,7 @@ class Tally {
         Count closed, frozen, drained, captured, resumed, restored, finalized;
         Sizes sizes;
         Images images;
+        Logs logs;
     };
     void count_anew();
     void refuse(uint32_t epoch, const std::string& why, bool again, const wire::Message& message);
@@ -105,6 +114,8 @@ class Tally {
     void replace(Count& old, Count& sum, const Count& now);
     void sized(Said& said, const wire::Sizes& sizes);
     void saved(Said& said, const wire::Images& images);
+    void log_said(Said& said, const wire::LogsSaid& logs);
+    void refuse_logs(const std::string& why);
     void save_failed(const std::string& error);
     wire::Images failed_images() const;
     void at_once(const wire::Message& message);
@@ -112,6 +123,7 @@ class Tally {
     void hand_up_count(Count& told, const Count& now, bool may, const Make& make);
     wire::Sizes all_sizes() const;
     wire::Images all_images() const;
+    wire::LogsSaid all_logs() const;
     bool current(uint32_t epoch) const { return epoch != 0 && epoch == epoch_; }
 
     const Level level_;
@@ -124,8 +136,8 @@ class Tally {
     // The part of this question's answers that has been handed up.
     struct {
         Count closed, frozen, drained, captured, resumed, restored, finalized;
-        uint32_t sized = 0, saved = 0;
-        bool sizes_changed = false, images_changed = false;  // since then
+        uint32_t sized = 0, saved = 0, logs = 0;
+        bool sizes_changed = false, images_changed = false, logs_changed = false;  // since then
         std::optional<wire::Phase> phase;
     } told_;
 };
@@ -145,6 +157,15 @@ void Tally::each_image(F&& f) const {
         const Images& images = one.second.images;
         size_t at = 0;
         images.ranks.each([&](int32_t rank) { f(rank, images.records[at++]); });
+    }
+}
+
+template <class F>
+void Tally::each_log(F&& f) const {
+    for (const auto& one : said_) {
+        const Logs& logs = one.second.logs;
+        size_t at = 0;
+        logs.ranks.each([&](int32_t rank) { f(rank, logs.said[at++]); });
     }
 }
 

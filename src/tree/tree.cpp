@@ -14,7 +14,7 @@ namespace fermata::tree {
 namespace {
 
 // Bytes that a node may say at once, of itself and of each rank of the job.
-constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 16384;
+constexpr uint32_t kNodePayload = 1u << 20, kRankPayload = 1u << 20;
 
 int64_t number_from(const char* name, int64_t otherwise) {
     const char* text = std::getenv(name);

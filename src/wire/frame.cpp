@@ -54,6 +54,7 @@ class Writer {
     }
     void put_item(Generation item) { put(item); }
     void put_item(const std::string& item) { put(item); }
+    void put_item(const Bytes& item) { put(item); }
     void put_item(uint64_t item) { put(item); }
     void put_item(int32_t item) { put(item); }
     template <class Item>
@@ -165,6 +166,7 @@ class Reader {
     }
     void get_item(Generation& item) { get(item); }
     void get_item(std::string& item) { get(item); }
+    void get_item(Bytes& item) { get(item); }
     void get_item(uint64_t& item) { get(item); }
     void get_item(int32_t& item) { get(item); }
     template <class Item>
@@ -202,6 +204,10 @@ NAME(Drain);
 NAME(Save);
 NAME(Renew);
 NAME(Waiting);
+NAME(LogSaid);
+NAME(LogsSaid);
+NAME(LogOrder);
+NAME(LogOrders);
 NAME(Moved);
 NAME(Stays);
 NAME(CopyGone);

@@ -19,12 +19,13 @@
 #include "wire/daemons.h"
 #include "wire/launch.h"
 #include "wire/level.h"
+#include "wire/message_log.h"
 #include "wire/program.h"
 #include "wire/renewal.h"
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 13;
+inline constexpr uint16_t kWireVersion = 14;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -65,14 +66,16 @@ struct Clock {
 
 // ---- downwards: root -> node -> agent
 
-// A checkpoint starts. The agent refuses now (Refuse) or takes part; the clock's own messages follow.
+// A checkpoint starts. The agent refuses now (Refuse) or takes part; the clock's own messages follow. Or, in
+// a job with a message log, `anywhere`: it stands as soon as it can, wherever that is, and answers LogSaid.
 struct Begin {
     static constexpr uint16_t kType = 16;
     uint32_t epoch = 0;
     Generation generation;
+    bool anywhere = false;
     template <class F>
     void each(F&& f) {
-        f(epoch, generation);
+        f(epoch, generation, anywhere);
     }
 };
 
@@ -573,7 +576,8 @@ using Message =
                  Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
                  Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved,
-                 Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, CopyGone, Promoted>;
+                 LogSaid, LogsSaid, LogOrder, LogOrders, Order, To, Parent, Beat, Roll, Attach, Here, Missing,
+                 AskProgram, OwnState, Stays, CopyGone, Promoted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -39,7 +39,7 @@ std::vector<Bytes> frame_seeds() {
     wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     std::vector<wire::Message> messages = {
         wire::Clock{{std::byte{0}, std::byte{1}}},
-        wire::Begin{7, Generation(1)},
+        wire::Begin{7, Generation(1), true},
         wire::Freeze{7},
         wire::Drain{7, 2},
         wire::Save{7, "/d/gen", Generation(1), "forked"},

@@ -3,6 +3,7 @@
 
     renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED] [same|either]    programs: below; either: on either library
     renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
+    renew_test.py anywhere openmpi|mpich HOW...                           how ranks wait for one that computes: tests/programs/computes.c
     renew_test.py kept openmpi asyncio
     renew_test.py state|constant|refused|killed|signals|saved|place openmpi|mpich [N]
 """
@@ -23,6 +24,7 @@ from harness import PROGRAMS, Job, Scratch, check
 
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 OWN = ["--launcher", "own"]
+LOG = ["--message-log"]
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
 # Each runs some seconds.
 STORMS = {
@@ -90,6 +92,29 @@ def held(mpi, *cases):
                 lines = [line for line in job.finish() if line != "READY"]
             check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
     return f"{len(cases)} programs"
+
+
+def anywhere(mpi, *how):
+    """With a message log nobody is waited for: the renewal comes while one computes and the others wait for it inside of a call."""
+    took = []
+    for case in how:
+        with Scratch(f"renew-{case}") as cwd:
+            program = [PROGRAMS / f"computes.{mpi}", case]
+            go = cwd / "go"
+            wanted = harness.native(program, 3, mpi, cwd, env=dict(os.environ))
+            with Job.run(program, 3, cwd, mpi=mpi, env=dict(os.environ, HOLD_FILE=str(go)), extra=LOG) as job:
+                job.wait_line("READY")
+                for words in [], ["--mpi", OTHER[mpi]]:
+                    begin = time.monotonic()
+                    done = renewed(job, "--timeout", "20s", *words)
+                    check(done.returncode == 0, f"{case} {words}: {done.stderr}")
+                    took.append(time.monotonic() - begin)
+                done = job.ask("checkpoint")
+                check(done.returncode == 3 and "--message-log" in done.stderr, f"checkpoint: {done.returncode} {done.stderr}")
+                go.touch()
+                lines = job.finish()
+            check(lines == wanted, f"{case}: {lines}, natively {wanted}")
+    return f"{len(how)} ways, at most {max(took):.2f} s"
 
 
 def kept(mpi, name):
@@ -332,5 +357,5 @@ def place(mpi):
         check(lines == wanted, f"{lines[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (storm, held, kept, state, constant, refused, killed, signals, saved, place)}
+CASES = {f.__name__: f for f in (storm, held, anywhere, kept, state, constant, refused, killed, signals, saved, place)}
 sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

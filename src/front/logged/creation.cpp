@@ -5,12 +5,11 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
+#include "front/objects/orphans.h"
 #include "front/objects/real.h"
 
 namespace fermata::front::logged {
 namespace {
-
-uint64_t orphan_taken(uint64_t) noexcept { return 0; }
 
 CommObject* with_members(Members&& members) noexcept {
     auto* made = fm_new<CommObject>();

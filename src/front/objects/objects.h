@@ -5,6 +5,10 @@
 #include <cstddef>
 #include <cstdint>
 
+namespace fermata::replay {
+struct Orders;  // replay/exchange.h
+}
+
 namespace fermata::front {
 
 // Everything that needs no lower half: called by objects_start, and before it by whatever MPI allows before
@@ -25,7 +29,8 @@ const char* objects_give_up() noexcept;
 // Agent, all ranks frozen and drained, before the image is written: asks the library for what only it knows
 // (file positions) and completes accesses to windows. Collective over all ranks. 0, or an error class.
 int objects_before_save() noexcept;
-// Lower main thread at restart, all ranks together: makes every real object again. 0, or 1 with one line.
-int objects_rebuild(char* error, size_t size) noexcept;
+// Lower main thread at restart, all ranks together: makes every real object again, or of communicators those
+// that the message logs name. 0, or 1 with one line.
+int objects_rebuild(const replay::Orders* orders, char* error, size_t size) noexcept;
 
 }  // namespace fermata::front

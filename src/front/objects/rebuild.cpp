@@ -11,7 +11,9 @@
 #include "front/objects/connected.h"
 #include "front/objects/internal.h"
 #include "front/objects/objects.h"
+#include "front/objects/orphans.h"
 #include "front/objects/topology.h"
+#include "replay/exchange.h"
 
 namespace fermata::front {
 namespace {
@@ -22,13 +24,13 @@ int cannot_make(Line& line, const char* what, int rc) {
 }
 
 // Tags only have to be legal: creations follow one another.
-int tag_of(const CommObject& comm) { return static_cast<int>(comm.uid & 0x3fff); }
+int tag_of(uint64_t uid) { return static_cast<int>(uid & 0x3fff); }
 
-int make_group_comm(const CommObject& comm, RealComm* made) {
-    if (comm.members.size() == 1) return LOWER(Comm_dup)(to_real(FM_COMM_SELF), made);
-    TempGroup group(comm.members);
+int make_group_comm(uint64_t uid, const Members& members, RealComm* made) {
+    if (members.size() == 1) return LOWER(Comm_dup)(to_real(FM_COMM_SELF), made);
+    TempGroup group(members);
     if (group.status() != FM_SUCCESS) return group.status();
-    return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(comm), made);
+    return LOWER(Comm_create_group)(to_real(FM_COMM_WORLD), group, tag_of(uid), made);
 }
 
 // Communicators that some member has freed. A member that found the farewell barrier complete has forgotten
@@ -100,6 +102,50 @@ int rebuild_comms(Line& failure) {
     return 0;
 }
 
+CommObject* comm_with(uint64_t uid) {
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next)
+        if (comm->uid == uid) return comm;
+    return nullptr;
+}
+
+// Was the communicator's creation told to some members only?
+bool made_by_some(const replay::Orders& orders, const replay::CommOrders& comm) {
+    for (const replay::CommOrders& parent : orders.comms)
+        if (parent.uid == comm.parent)
+            for (const replay::Planned& planned : parent.plan)
+                if (planned.instance == comm.made_as) return true;
+    return false;
+}
+
+// One that the message logs name. Its topology is known to those that were told the creation: where some were
+// not, it is made without.
+int rebuild_named(const replay::Orders& orders, const replay::CommOrders& one) {
+    const uint64_t uid = replay::value(one.uid);
+    CommObject* comm = comm_with(uid);
+    if (comm != nullptr && !made_by_some(orders, one)) return comm_make_real(comm);
+    Members members;
+    for (Rank rank : one.members) members.push_back(Member(rank));
+    RealComm made{};
+    if (int rc = make_group_comm(uid, members, &made)) return rc;
+    if (comm == nullptr)
+        orphan_kept(uid, static_cast<uint64_t>(made));
+    else
+        comm->real = static_cast<uint64_t>(made);
+    return FM_SUCCESS;
+}
+
+// They come in one order in all members.
+int rebuild_ordered_comms(const replay::Orders& orders, Line& failure) {
+    orphans_forgotten();
+    for (CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) comm->real = 0;
+    for (const replay::CommOrders& one : orders.comms) {
+        const uint64_t uid = replay::value(one.uid);
+        if (uid == comm_world.uid || uid == comm_self.uid) continue;
+        if (int rc = rebuild_named(orders, one)) return cannot_make(failure, "a communicator", rc);
+    }
+    return 0;
+}
+
 template <typename T, typename Make>
 int rebuild_in_order(T* first, Make&& make) {
     Vec<T*> list;
@@ -114,12 +160,12 @@ int rebuild_in_order(T* first, Make&& make) {
 
 int comm_make_real(CommObject* comm) noexcept {
     RealComm made{};
-    if (int rc = make_group_comm(*comm, &made)) return rc;
+    if (int rc = make_group_comm(comm->uid, comm->members, &made)) return rc;
     if (comm->inter) {
         RealComm local = made;
         int rc =
             LOWER(Intercomm_create)(local, 0, to_real(FM_COMM_WORLD),
-                                    physical_rank(comm->remote[0].rank()).number(), tag_of(*comm), &made);
+                                    physical_rank(comm->remote[0].rank()).number(), tag_of(comm->uid), &made);
         LOWER(Comm_free)(&local);
         if (rc != FM_SUCCESS) return rc;
     } else if (comm->topology != nullptr) {
@@ -134,13 +180,13 @@ int comm_make_real(CommObject* comm) noexcept {
     return rank == comm->rank ? FM_SUCCESS : FM_ERR_RANK;
 }
 
-int objects_rebuild(char* error, size_t size) noexcept {
+int objects_rebuild(const replay::Orders* orders, char* error, size_t size) noexcept {
     Line failure(error, size);
     objects_boot();  // nothing was there yet if this rank has not called MPI_Init
     predefined_refresh(false);
     if (rebuild_types(failure)) return 1;
     if (rebuild_ops(failure)) return 1;
-    if (rebuild_comms(failure)) return 1;
+    if (orders != nullptr ? rebuild_ordered_comms(*orders, failure) : rebuild_comms(failure)) return 1;
     if (int rc = rebuild_in_order(first_win(), win_make_real)) return cannot_make(failure, "a window", rc);
     if (int rc = rebuild_in_order(first_file(), file_make_real))
         return cannot_make(failure, "an open file", rc);

@@ -8,6 +8,7 @@
 #include "front/core/ids.h"
 #include "front/core/lower.h"
 #include "front/core/sys.h"
+#include "front/logged/log.h"
 #include "front/objects/objects.h"
 #include "front/posix/nobody.h"
 #include "front/posix/own_state.h"
@@ -15,18 +16,21 @@
 #include "front/requests/collective.h"
 #include "front/requests/engine.h"
 #include "front/requests/synchronous.h"
-#include "front/logged/log.h"
 #include "front/services/describe.h"
 #include "front/services/tools.h"
 
 namespace fermata::front {
 namespace {
 
-// After `careful` was set: every thread that looked before has shown its in_mpi; from here on pulling is
-// exact.
-void arm() noexcept {
+// After a bit of `careful` was set: every thread that looked before has shown its in_mpi.
+void fence() noexcept {
     if (!clock::process_fence())
         fatal_line("fermata: this kernel refuses membarrier(2): a checkpoint would be unsafe");
+}
+
+// From here on pulling is exact.
+void arm() noexcept {
+    fence();
     engine.armed = 1;
 }
 
@@ -75,6 +79,10 @@ const char* service_give_up() noexcept {
 }
 
 void service_freeze() noexcept {
+    if (bridge()->message_log != 0) {  // nobody counts collectives, and nothing is pulled
+        set_careful(kFrozen);
+        return fence();
+    }
     if (!front.clock->frozen()) front.clock->freeze();
     set_careful(kPending | kFrozen);
     arm();
@@ -109,7 +117,7 @@ int service_rebuild(char* error, size_t size) noexcept {
     engine.take = 0;
     // Also when this rank has not called MPI_Init yet: others may have, and rebuilding is collective over all
     // ranks.
-    int rc = objects_rebuild(error, size);
+    int rc = objects_rebuild(logged::orders(), error, size);
     if (rc == 0) rc = logged::on() ? logged::rebuild(error, size) : engine_rebuild(error, size);
     if (rc == 0) tools_rebuild();
     return rc;

@@ -19,6 +19,9 @@ int64_t now_us() { return static_cast<int64_t>(monotonic_ns() / 1000); }
 // Time as the clock above the ranks takes it.
 uint64_t now_ns() { return static_cast<uint64_t>(tree::now_ms()) * 1000000; }
 
+// Message logs know the newest recovery by its epoch, over all lives of a job.
+uint32_t first_epoch(const Settings& settings) { return settings.message_log ? settings.restarts << 10 : 0; }
+
 constexpr double kStarterPatience = 3;  // seconds
 constexpr int64_t kSlowPhaseUs = 2'000'000;
 
@@ -29,6 +32,7 @@ void Checkpoint::phases(const Request& request) {
     const double end = attempt_.start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
     enter("request");
     wait_for_start(request, end);
+    if (settings_.message_log) return renew_anywhere(request, end);
     if (!request.renewal) begin(end);
     tell_ranks();
 
@@ -64,7 +68,7 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
     Attempt fresh;
     fresh.level = level;
     fresh.expected = expected;
-    fresh.epoch = attempt_.epoch + 1;
+    fresh.epoch = std::max(attempt_.epoch, first_epoch(settings_)) + 1;
     fresh.in_progress = true;
     fresh.stops = request.stop;
     fresh.client = request.client;

@@ -83,6 +83,8 @@ class Checkpoint {
     void wait_for_start(const Request& request, double end);
     void begin(double end);
     void tell_ranks();
+    void renew_anywhere(const Request& request, double end);
+    void exchange();
     void renew(const Request& request, double end);
     void make_room(double end);
     void freeze(double end);

@@ -115,6 +115,21 @@ TEST(AgentStages, ACheckpointInOneFileOfAllRanks) {
     EXPECT_EQ(walk(Stage::running, sized + Events{Event::placed, Event::ended}).stage, Stage::written);
 }
 
+TEST(AgentStages, ARenewalOfRanksThatKeepALog) {
+    const Events frozen{Event::begin, Event::at_once, Event::calm, Event::stand};
+    Way way =
+        walk(Stage::running, frozen + Events{Event::orders, Event::save, Event::child_writes, Event::ended});
+    EXPECT_EQ(way.stage, Stage::written);
+    EXPECT_EQ(way.actions,
+              (Actions{Action::note_begin, Action::begin_at_once, Action::ask_to_stop, Action::say_frozen,
+                       Action::keep_orders, Action::hop, Action::nothing, Action::conclude}));
+    // They meet nobody: whatever comes, they go on by themselves.
+    EXPECT_EQ(walk(Stage::running, frozen + Events{Event::orders, Event::cancel}).stage, Stage::running);
+    EXPECT_EQ(walk(Stage::running, frozen + Events{Event::cancel}).stage, Stage::running);
+    EXPECT_EQ(walk(Stage::running, frozen + Events{Event::orders, Event::daemon_lost}).actions.back(),
+              Action::go_on_alone);
+}
+
 TEST(AgentStages, TheLastCheckpointOfAJob) {
     Way way = walk(Stage::running, kToDraining + Events{Event::save, Event::met, Event::ended, Event::leave,
                                                         Event::daemon_lost});

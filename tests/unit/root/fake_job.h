@@ -66,10 +66,16 @@ class FakeJob : public Job {
     wire::Renew next_world() override { return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}}; }
     void renewed() override { ++renewals; }
 
+    // Makes the counts that its ranks say of their message logs; by rank.
+    std::function<wire::Bytes(uint32_t)> counts;
+
     void tell(int, const wire::Message& message) override { told.push_back(message); }
     void tell(const wire::Message& message) override {
         told.push_back(message);
-        if (auto* m = std::get_if<wire::Begin>(&message)) epoch_ = m->epoch;
+        if (auto* m = std::get_if<wire::Begin>(&message)) {
+            epoch_ = m->epoch;
+            if (m->anywhere) say_logs();
+        }
         if (std::get_if<wire::Freeze>(&message)) freeze();
         if (std::get_if<wire::Take>(&message)) say<wire::Frozen>("freeze", 4);
         if (auto* m = std::get_if<wire::Drain>(&message)) drain(*m);
@@ -139,6 +145,11 @@ class FakeJob : public Job {
             now.why_over = "the job has ended";
         }
         return fault != Fault::none;
+    }
+    void say_logs() {
+        if (fails("freeze")) return;
+        answers_.push_back({1, wire::LogsSaid{epoch_, {{0, 2}}, {counts(0), counts(1)}}});
+        answers_.push_back({2, wire::LogsSaid{epoch_, {{2, 1}}, {counts(2)}}});
     }
     void freeze() {
         if (synchronous)

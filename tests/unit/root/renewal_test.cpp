@@ -2,6 +2,7 @@
 // they were.
 #include <gtest/gtest.h>
 
+#include "replay/wire_form.h"
 #include "scene.h"
 
 namespace fermata::root {
@@ -62,6 +63,104 @@ TEST(Renewal, WhereTheLauncherHasNoOtherWorldNoRankHearsOfIt) {
     const Outcome outcome = renew(scene);
     EXPECT_EQ(outcome.code, ExitCode::refused);
     EXPECT_EQ(outcome.line, "another launcher");
+    EXPECT_TRUE(scene.job.told.empty());
+}
+
+// ---- of ranks that keep a message log
+
+// Rank 1 was told the second collective, and has consumed five messages of rank 0.
+replay::Said said_by(uint32_t rank) {
+    using namespace replay;
+    Said said{Rank(rank), {}, {}};
+    CommCounts world{Uid{1}, Uid{0}, Instance{0}, {}, {}, Instance{2}};
+    for (uint32_t n = 0; n < 3; ++n) world.members.push_back(Rank(n));
+    for (uint64_t n = 1; n <= (rank == 1 ? 2u : 1u); ++n) world.told.add(Instance{n});
+    said.comms.push_back(world);
+    if (rank == 1) said.consumed.push_back({{Uid{1}, Rank(0), Rank(1), replay::Tag{7}}, MessageNo{5}});
+    return said;
+}
+
+wire::Bytes as_wire(const replay::Bytes& bytes) {
+    auto* at = reinterpret_cast<const std::byte*>(bytes.data());
+    return {at, at + bytes.size()};
+}
+
+struct Logged : Scene {
+    Logged() {
+        settings.message_log = true;
+        job.counts = [](uint32_t rank) { return as_wire(replay::wire_form(said_by(rank))); };
+    }
+    // Those that the root has given to this rank.
+    std::optional<replay::Orders> orders_of(int32_t rank) const {
+        for (const wire::LogOrders& all : job.all<wire::LogOrders>()) {
+            const auto ranks = tree::Ranks::of(all.ranks);
+            if (!ranks || !ranks->contains(rank)) continue;
+            const wire::Bytes& bytes = all.orders.at(ranks->place_of(rank));
+            return replay::orders_from({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, 3);
+        }
+        return {};
+    }
+};
+
+TEST(Renewal, RanksThatKeepALogStandAnywhereAndHearOfEachOther) {
+    Logged scene;
+    const Outcome outcome = renew(scene);
+    EXPECT_TRUE(outcome.ok) << outcome.line;
+    EXPECT_EQ(scene.job.phases, (Phases{"request", "freeze", "exchange", "renew", "resume"}));
+    ASSERT_EQ(scene.job.all<wire::Begin>().size(), 1u);
+    EXPECT_TRUE(scene.job.all<wire::Begin>()[0].anywhere);
+    EXPECT_TRUE(scene.job.all<wire::Freeze>().empty() && scene.job.all<wire::Drain>().empty());
+    for (int32_t rank : {0, 1, 2}) {
+        const auto orders = scene.orders_of(rank);
+        ASSERT_TRUE(orders) << rank;
+        EXPECT_EQ(orders->known.size(), rank == 0 ? 1u : 0u) << "what rank 1 has consumed is rank 0's matter";
+        ASSERT_EQ(orders->comms.size(), 1u);
+        ASSERT_EQ(orders->comms[0].plan.size(), 1u);
+        EXPECT_EQ(orders->comms[0].plan[0].instance, replay::Instance{2});
+    }
+    const auto first = scene.orders_of(0)->epoch;
+    scene.job.told.clear();
+    EXPECT_TRUE(renew(scene).ok);
+    EXPECT_GT(scene.orders_of(0)->epoch, first);
+}
+
+TEST(Renewal, EpochsOfLogsGrowOverTheLivesOfAJob) {
+    Logged scene;
+    EXPECT_TRUE(renew(scene).ok);
+    const auto first = scene.orders_of(0)->epoch;
+    Logged next;
+    next.settings.restarts = 1;
+    EXPECT_TRUE(renew(next).ok);
+    EXPECT_GT(next.orders_of(0)->epoch, first);
+}
+
+TEST(Renewal, CountsThatAreDamagedOrOfAnotherRankGiveItUp) {
+    for (const wire::Bytes& bad : {wire::Bytes(7), as_wire(replay::wire_form(said_by(0)))}) {
+        Logged scene;
+        auto good = scene.job.counts;
+        scene.job.counts = [&](uint32_t rank) { return rank == 2 ? bad : good(rank); };
+        const Outcome outcome = renew(scene);
+        EXPECT_FALSE(outcome.ok);
+        EXPECT_EQ(outcome.line, "rank 2: what it says of its message log is damaged");
+        EXPECT_EQ(scene.job.all<wire::Cancel>().size(), 1u);
+        EXPECT_TRUE(scene.job.all<wire::Renew>().empty());
+    }
+}
+
+TEST(Renewal, WhateverMakesItFailRanksThatKeepALogGoOnAsTheyWere) {
+    for (const char* phase : {"freeze", "renew"})
+        for (Fault fault : {Fault::refusal, Fault::silence, Fault::loss}) {
+            Logged scene;
+            scene.fail_at(phase, fault);
+            EXPECT_FALSE(renew(scene).ok) << phase;
+            EXPECT_EQ(scene.job.all<wire::Cancel>().size(), 1u) << phase;
+        }
+}
+
+TEST(Renewal, NoCheckpointsOfRanksThatKeepALog) {
+    Logged scene;
+    const Outcome outcome = scene.take();
+    EXPECT_EQ(outcome.code, ExitCode::refused);
     EXPECT_TRUE(scene.job.told.empty());
 }
 

@@ -88,6 +88,12 @@ std::map<int32_t, uint64_t> sizes_of(const Tally& tally) {
     tally.each_size([&](int32_t rank, uint64_t bytes) { EXPECT_TRUE(all.emplace(rank, bytes).second); });
     return all;
 }
+std::map<int32_t, size_t> logs_of(const Tally& tally) {
+    std::map<int32_t, size_t> all;
+    tally.each_log(
+        [&](int32_t rank, const wire::Bytes& said) { EXPECT_TRUE(all.emplace(rank, said.size()).second); });
+    return all;
+}
 std::map<int32_t, std::pair<uint64_t, wire::Digest>> images_of(const Tally& tally) {
     std::map<int32_t, std::pair<uint64_t, wire::Digest>> all;
     tally.each_image([&](int32_t rank, const wire::ImageRecord& image) {
@@ -113,6 +119,8 @@ void expect_same(const Tally& flat, const Tally& deep) {
     EXPECT_EQ(a.suspend_us, b.suspend_us);
     EXPECT_EQ(a.sized, b.sized);
     EXPECT_EQ(a.saved, b.saved);
+    EXPECT_EQ(a.logs, b.logs);
+    EXPECT_EQ(logs_of(flat), logs_of(deep));
     EXPECT_EQ(sizes_of(flat), sizes_of(deep));
     EXPECT_EQ(images_of(flat), images_of(deep));
     EXPECT_EQ(flat.needs(), deep.needs());
@@ -131,7 +139,9 @@ struct Question {
 std::vector<Question> checkpoint() {
     auto number = [](Random& random) { return uint64_t{random() % 1000}; };
     return {
-        {wire::Begin{kEpoch, Generation(3)}, {}},
+        {wire::Begin{kEpoch, Generation(3), true}, {[=](Random& random, int rank) {
+             return wire::LogSaid{kEpoch, rank, wire::Bytes(random() % 5)};
+         }}},
         {wire::Freeze{kEpoch},
          {[](Random&, int) { return wire::Closed{kEpoch}; },
           [=](Random& random, int) {

@@ -22,7 +22,7 @@ std::vector<Message> samples() {
     Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     return {
         Clock{bytes_of(std::string("\0\1\2", 3))},
-        Begin{7, Generation(1)},
+        Begin{7, Generation(1), true},
         Freeze{7},
         Drain{7, 2},
         Save{7, "/d/gen", Generation(1), "forked"},
@@ -88,6 +88,10 @@ std::vector<Message> samples() {
         Aborted{2, "b", 9, "why"},
         Renew{9, 2, {"A=b", "C="}, "mpich", "/lower-mpich", {"/l", "libmpi.so.12", "libmpich.so.12"}},
         Waiting{{"abc", ""}},
+        LogSaid{7, 3, Bytes(5)},
+        LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},
+        LogOrder{7, 3, Bytes(4)},
+        LogOrders{7, {{3, 2}}, {Bytes(1), Bytes(2)}},
         Moved{3, 4711, "openmpi", "Open MPI v4.1.4"},
         MakeRoom{7, Generation(2), Medium::local},
         KeepCopies{{Generation(1), Generation(2)}, {Generation(1)}},

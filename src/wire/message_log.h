@@ -1,0 +1,62 @@
+// Messages of jobs whose ranks log what they send: what a recovery's exchange hears and says. The bytes are
+// those of replay/wire_form.h: only root and front know what they mean. message.h has the rules of all
+// messages.
+#pragma once
+
+#include <cstdint>
+#include <vector>
+
+#include "wire/daemons.h"
+
+namespace fermata::wire {
+
+// From the root, after the LogsSaid of all ranks: what that means for each of these ranks; the node hands
+// each one its own (LogOrder).
+struct LogOrders {
+    static constexpr uint16_t kType = 43;
+    uint32_t epoch = 0;
+    std::vector<Run> ranks;
+    std::vector<Bytes> orders;  // in the order of `ranks`
+    template <class F>
+    void each(F&& f) {
+        f(epoch, ranks, orders);
+    }
+};
+
+// Before Renew.
+struct LogOrder {
+    static constexpr uint16_t kType = 42;
+    uint32_t epoch = 0;
+    int32_t rank = -1;
+    Bytes bytes;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, rank, bytes);
+    }
+};
+
+// All threads of this rank stand; its counts.
+struct LogSaid {
+    static constexpr uint16_t kType = 90;
+    uint32_t epoch = 0;
+    int32_t rank = -1;
+    Bytes bytes;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, rank, bytes);
+    }
+};
+
+// The LogSaid of all ranks in a node's subtree, in the order of `ranks`.
+struct LogsSaid {
+    static constexpr uint16_t kType = 106;
+    uint32_t epoch = 0;
+    std::vector<Run> ranks;
+    std::vector<Bytes> said;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, ranks, said);
+    }
+};
+
+}  // namespace fermata::wire
