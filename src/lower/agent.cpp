@@ -19,6 +19,7 @@
 #include "lower/end_quietly.h"
 #include "lower/mpi_above.h"
 #include "lower/services.h"
+#include "lower/stay.h"
 #include "lower/starter.h"
 #include "split/loader/starters.h"
 #include "split/memory/memory.h"
@@ -194,6 +195,8 @@ void Agent::handle(const wire::Message& message) {
         depart();
     else if (std::holds_alternative<wire::FinalizeReleased>(message))
         release_finalize();
+    else if (std::holds_alternative<wire::CopyGone>(message))
+        the_upper()->log_copy_gone();
     else if (auto* wish = std::get_if<wire::AskProgram>(&message))
         OwnWords::ask(the_upper() ? the_upper()->own_state : nullptr, *wish);
     else if (auto* waiting = std::get_if<wire::Waiting>(&message); waiting && task_.second)
@@ -394,11 +397,19 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
             ::_exit(128 + SIGTERM);
         default:
             if (checkpoint_ && checkpoint_->hop && message && std::holds_alternative<wire::Resume>(*message))
-                checkpoint_->hop->let_go(*link_);
+                leave_to_child();
             go_on(action);
             break;
     }
     return {};
+}
+
+// The child has the rank from now on; this process ends here, or follows it.
+void Agent::leave_to_child() {
+    Hop& hop = *checkpoint_->hop;
+    if (!hop.stays()) hop.let_go(*link_);
+    link_ = hop.let_go_and_stay(*link_);
+    the_upper()->log_be_copy();
 }
 
 void Agent::meet(const wire::Message& order) {
@@ -556,6 +567,7 @@ std::optional<Event> Agent::capture() {
 }
 
 std::optional<Event> Agent::hop() {
+    take_place(*link_);
     for (const std::string& line : checkpoint_->hop->start(*link_)) warn(line, checkpoint_->epoch);
     return checkpoint_->hop->failed() ? Event::ended : Event::child_writes;
 }

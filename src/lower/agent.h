@@ -86,6 +86,7 @@ class Agent {
     void meet(const wire::Message& order);
     void say_frozen();
     std::optional<Event> hop();
+    void leave_to_child();
     void leave();
     [[noreturn]] static void depart();
     void stay_away();

@@ -19,6 +19,7 @@
 #include "lower/mutex_areas.h"
 #include "lower/second_life.h"
 #include "lower/services.h"
+#include "lower/stay.h"
 #include "split/fds/descriptors.h"
 #include "split/hop/second_half.h"
 #include "split/ids/ids.h"
@@ -77,6 +78,7 @@ Hop::Hop(const SavedRank& who, const MpiFacts& facts, const tree::AgentConfig& c
 }
 
 Hop::~Hop() {
+    if (stays_) the_upper()->log_copy_gone();  // the child has not come to lead
     if (process_) ::syscall(SYS_pidfd_send_signal, process_.get(), SIGKILL, nullptr, 0);
 }
 
@@ -109,6 +111,7 @@ void Hop::make_child(const tree::AgentLink& link) {
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
     waiting_ = rest.waiting;
+    prepare_to_stay(rest.descriptors);
     const split::MemoryTable memory = split::collect_memory().table;
     // The child's threads have other ids.
     split::threads::MutexSearch held(mutex_areas(memory), {});
@@ -172,7 +175,17 @@ wire::Saved Hop::conclude() {
     return saved_;
 }
 
-void Hop::let_go(tree::AgentLink& link) {
+void Hop::prepare_to_stay(const std::vector<int>& descriptors) {
+    if (order_.copies.empty()) return;
+    std::string why = why_not_stay(descriptors);
+    if (why.empty())
+        if (const char* upper = the_upper()->log_begin_copy()) why = upper;
+    stays_ = why.empty();
+    descriptors_ = descriptors;
+    if (!stays_) warnings_.push_back(fmt::format("rank {} gets no copy: {}", rank_.number(), why));
+}
+
+void Hop::hand_over(tree::AgentLink& link) {
     link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_, library_.name, library_.version});
     child_->send(wire::Waiting{split::process::take_signals_since(waiting_, the_upper()->ids)});
     child_->send(wire::Go{});
@@ -183,7 +196,26 @@ void Hop::let_go(tree::AgentLink& link) {
         if (n > 0) at += static_cast<size_t>(n);
         if (n < 0 && errno != EINTR && errno != EAGAIN) break;
     }
+}
+
+void Hop::let_go(tree::AgentLink& link) {
+    hand_over(link);
     for (;;) sys(SYS_exit_group, 0);
+}
+
+std::unique_ptr<tree::AgentLink> Hop::let_go_and_stay(tree::AgentLink& link) {
+    std::unique_ptr<tree::AgentLink> own;
+    try {
+        own = stay_behind(descriptors_, config_, rank_);
+    } catch (const std::exception& error) {  // as without a copy
+        spdlog::warn("rank {} has no copy: {}", rank_.number(), error.what());
+        the_upper()->log_copy_gone();
+        let_go(link);
+    }
+    hand_over(link);
+    process_.reset();
+    stays_ = false;
+    return own;
 }
 
 }  // namespace fermata::lower

@@ -36,9 +36,14 @@ class Hop : public Together {
 
     // The child goes on in this process's place, which ends.
     [[noreturn]] void let_go(tree::AgentLink& link);
+    // Or stays as the rank's copy, with a connection of its own.
+    bool stays() const { return stays_; }
+    std::unique_ptr<tree::AgentLink> let_go_and_stay(tree::AgentLink& link);
 
   private:
     static void check_parent(const tree::AgentLink& link);
+    void prepare_to_stay(const std::vector<int>& descriptors);
+    void hand_over(tree::AgentLink& link);
     void make_child(const tree::AgentLink& link);
 
     const SavedRank& who_;
@@ -54,6 +59,8 @@ class Hop : public Together {
     Fd process_;                       // pidfd
     split::process::Signals waiting_;  // that the child has
     std::vector<std::string> warnings_;
+    bool stays_ = false;            // this process will be the child's copy
+    std::vector<int> descriptors_;  // the program's
 };
 
 }  // namespace fermata::lower

@@ -241,6 +241,9 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
             refuse_clock(fmt::format("rank {}", agent.rank));
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         diagnosis(agent, *m);
+    } else if (auto* m = std::get_if<wire::Wrote>(&message)) {
+        if (ranks_)
+            ranks_->copy_wrote(Rank(static_cast<uint32_t>(agent.rank)), agent.pid, m->output, m->error);
     } else if (auto* m = std::get_if<wire::Leaving>(&message)) {
         agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {

@@ -34,7 +34,7 @@ void kill(const Child& child) {
 
 void Ranks::stands(Rank who) {
     for (auto& rank : ranks_) {
-        if (rank->rank != who || has_copy(who)) continue;
+        if (rank->rank != who || has_copy(who) || !copies_wanted_) continue;
         rank->output.copy_is_made();
         rank->error.copy_is_made();
     }
@@ -53,15 +53,20 @@ bool Ranks::stays(Rank who, pid_t pid) {
 bool Ranks::promote(Started& rank, int status) {
     auto at = copies_.find(rank.rank);
     if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_) return false;
-    const int64_t now = tree::now_ms();
     const pid_t copy = at->second.pid;
     left(rank.child.pid);
-    rank.output.copy_goes_on(written_by(copy, 1), now);
-    rank.error.copy_goes_on(written_by(copy, 2), now);
     rank.child = std::move(at->second);
     copies_.erase(at);
     promoted(rank.rank, copy, fmt::format("was killed by signal {}", WTERMSIG(status)));
     return true;
+}
+
+void Ranks::copy_wrote(Rank who, pid_t pid, int output, int error) {
+    for (auto& rank : ranks_) {
+        if (rank->rank != who || rank->child.pid != pid) continue;
+        rank->output.copy_goes_on(written_by(pid, output), tree::now_ms());
+        rank->error.copy_goes_on(written_by(pid, error), tree::now_ms());
+    }
 }
 
 void Ranks::watch_copies() {

@@ -57,16 +57,15 @@ void RankStream::read_all() {
 
 void RankStream::copy_is_made() {
     read_all();
-    read_ = 0;
-    skip_ = 0;
+    read_ = 0;  // what is to be skipped still is so for both
 }
 
 void RankStream::copy_goes_on(const std::string& copys, int64_t now_ms) {
     read_all();
-    const uint64_t leaders = read_;
-    if (copys.size() > leaders) lines_.add(std::string_view(copys).substr(leaders), now_ms);
-    skip_ = leaders > copys.size() ? leaders - copys.size() : 0;
-    read_ = std::max<uint64_t>(leaders, copys.size());
+    const uint64_t next = read_ + skip_;  // place of the first byte that has not gone on its way
+    if (copys.size() > next) lines_.add(std::string_view(copys).substr(next), now_ms);
+    skip_ = next > copys.size() ? next - copys.size() : 0;
+    read_ = copys.size();
     last_ = now_ms;
 }
 

@@ -54,6 +54,8 @@ class Ranks {
     // False: not a process that this rank has left.
     bool stays(Rank rank, pid_t pid);
     bool has_copy(Rank rank) const { return copies_.count(rank) > 0; }
+    // A copy that has its rank's place stands: its descriptors with what it has written.
+    void copy_wrote(Rank rank, pid_t pid, int output, int error);
     // Nobody needs them any more.
     void end_copies();
     // The rank was killed, and its copy, this process, has its place; how it was killed.

@@ -236,6 +236,11 @@ struct UpperServices {
     const char* (*log_orders)(const void* bytes, size_t size) noexcept;
     // All ranks are rebuilt: what the program waits for may be told again. Before `resume`.
     void (*log_go)(uint32_t epoch) noexcept;
+    // A child that is made now leads, and this process follows it: null, or why not.
+    const char* (*log_begin_copy)() noexcept;
+    // This process is the copy from now on. (Of the one that leads: its copy has ended, at any time.)
+    void (*log_be_copy)() noexcept;
+    void (*log_copy_gone)() noexcept;
 };
 
 }  // namespace fermata::split

@@ -18,6 +18,16 @@ struct Stays {
     }
 };
 
+// A copy that has its rank's place stands: where it has written the rank's output and error since it was made.
+struct Wrote {
+    static constexpr uint16_t kType = 93;
+    int32_t output = -1, error = -1;  // descriptors of its process
+    template <class F>
+    void each(F&& f) {
+        f(output, error);
+    }
+};
+
 // To a rank: its copy has ended.
 struct CopyGone {
     static constexpr uint16_t kType = 46;

@@ -210,6 +210,7 @@ NAME(LogOrder);
 NAME(LogOrders);
 NAME(Moved);
 NAME(Stays);
+NAME(Wrote);
 NAME(CopyGone);
 NAME(Promoted);
 NAME(Resume);

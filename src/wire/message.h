@@ -577,7 +577,7 @@ using Message =
                  Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
                  Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved,
                  LogSaid, LogsSaid, LogOrder, LogOrders, Order, To, Parent, Beat, Roll, Attach, Here, Missing,
-                 AskProgram, OwnState, Stays, CopyGone, Promoted>;
+                 AskProgram, OwnState, Stays, Wrote, CopyGone, Promoted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

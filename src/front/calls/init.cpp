@@ -65,7 +65,7 @@ void wait_for_all(Call& call) noexcept {
     for (;;) {
         Careful careful(call.record());
         if (logged::on()) logged::progress();
-        if (told != front.restarts && (!logged::on() || logged::has_paid())) {
+        if (told != front.restarts && (!logged::on() || logged::may_arrive())) {
             told = front.restarts;
             bridge()->arrive_finalize();
         }

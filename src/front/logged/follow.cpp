@@ -26,6 +26,10 @@ std::optional<replay::Record> next_record() noexcept {
 void publish(const replay::Record& record) noexcept {
     Log& log = the_log();
     if (!log.machine.stream().has_copy()) return;
+    if (log.ring->is_closed()) {  // the copy is gone
+        log.machine.copy(replay::Copy::none);
+        return;
+    }
     const replay::Bytes form = replay::wire_form(record);
     const uint64_t size = form.size();
     replay::Bytes all(sizeof size);
@@ -35,14 +39,19 @@ void publish(const replay::Record& record) noexcept {
         const size_t more = log.ring->put(all.data() + put, all.size() - put);
         put += more;
         if (more != 0) continue;
-        if (log.ring->is_closed()) {  // the copy is gone
-            log.machine.copy(replay::Copy::none);
-            return;
-        }
+        if (log.ring->is_closed()) return log.machine.copy(replay::Copy::none);
         progress();
         yield_cpu();
     }
     log.machine.became_stable(log.machine.stream().end());
+}
+
+void see_whether_stream_ended() noexcept {
+    Log& log = the_log();
+    if (log.machine.mode() != replay::Mode::play || !log.machine.may_tell()) return;
+    if (!log.heard) log.heard = next_record();
+    if (log.heard) return;
+    for (const replay::Action& action : log.machine.ring_ended()) act(action);
 }
 
 bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
@@ -51,10 +60,7 @@ bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
 std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
     Log& log = the_log();
     if (!log.heard) log.heard = next_record();
-    if (!log.heard) {
-        if (log.machine.mode() == replay::Mode::play && log.machine.may_tell()) go_live();
-        return {};
-    }
+    if (!log.heard) return {};
     replay::Record& record = *log.heard;
     if (!log.machine.fits(record, kind))
         fatal_line("fermata: a copy of this rank does something else than the rank: its program's steps differ");
@@ -69,10 +75,6 @@ const replay::Record* look_ahead() noexcept {
     Log& log = the_log();
     if (!log.heard) log.heard = next_record();
     return log.heard ? &*log.heard : nullptr;
-}
-
-void go_live() noexcept {
-    for (const replay::Action& action : machine().ring_ended()) act(action);
 }
 
 size_t said(void* bytes, size_t capacity) noexcept {
@@ -104,10 +106,9 @@ const char* begin_copy() noexcept {
     return nullptr;
 }
 
+// At any time: whoever writes into the ring finds it closed.
 void copy_is_gone() noexcept {
-    Log& log = the_log();
-    if (log.ring != nullptr) log.ring->close();
-    log.machine.copy(replay::Copy::none);
+    if (on() && the_log().ring != nullptr) the_log().ring->close();
 }
 
 void be_copy() noexcept {

@@ -75,7 +75,7 @@ void everywhere(replay::Uid uid, uint64_t prefix) noexcept {
     const replay::Communicator* on = machine().find(uid);
     if (on == nullptr || replay::value(on->everywhere.prefix()) >= prefix) return;
     replay::ToldSet told;
-    for (uint64_t i = 1; i <= prefix; i++) told.add(static_cast<replay::Instance>(i));
+    told.become(static_cast<replay::Instance>(prefix), {});
     machine().everywhere(uid, told);
 }
 
@@ -179,7 +179,7 @@ void exchange_receipts() noexcept {
 
 void progress() noexcept {
     Log& log = the_log();
-    if (!is_live()) return;
+    if (!is_live()) return see_whether_stream_ended();
     for (size_t i = 0; i < log.debts.size();) {
         int flag = 0;
         LOWER(Test)(&log.debts[i].real, &flag, nullptr);
@@ -219,6 +219,6 @@ void progress() noexcept {
     read_letters();
 }
 
-bool has_paid() noexcept { return the_log().debts.empty() && the_log().again.empty(); }
+bool may_arrive() noexcept { return is_live() && the_log().debts.empty() && the_log().again.empty(); }
 
 }  // namespace fermata::front::logged

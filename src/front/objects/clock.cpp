@@ -1,5 +1,7 @@
 #include "front/objects/clock.h"
 
+#include "front/core/bridge.h"
+
 #include "clock/clock.h"
 #include "front/core/front.h"
 
@@ -20,7 +22,8 @@ void clock_register(CommObject& comm) noexcept {
                                                     static_cast<int32_t>(numbers.size()));
     clock->owner = &comm;
     comm.clock = clock;
-    comm.direct_clock = front.clock->policy().barrier_first ? &no_direct_clock : clock;
+    const bool as_calls = front.clock->policy().barrier_first || bridge()->message_log != 0;
+    comm.direct_clock = as_calls ? &no_direct_clock : clock;
 }
 
 void clock_unregister(CommObject& comm) noexcept {

@@ -45,7 +45,7 @@ void drop(Part* part) noexcept;
 
 // What the library still works on for the log's sake, and receipts. Inside any wait.
 void progress() noexcept;
-// MPI_Finalize: true once nobody else needs anything of this rank's log.
-bool has_paid() noexcept;
+// MPI_Finalize: true of a rank (not of its copy) once nobody else needs anything of its log.
+bool may_arrive() noexcept;
 
 }  // namespace fermata::front::logged

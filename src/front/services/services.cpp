@@ -144,6 +144,9 @@ const char* service_log_orders(const void* bytes, size_t size) noexcept {
     return logged::take_orders(bytes, size);
 }
 void service_log_go(uint32_t epoch) noexcept { logged::go(epoch); }
+const char* service_log_begin_copy() noexcept { return logged::begin_copy(); }
+void service_log_be_copy() noexcept { logged::be_copy(); }
+void service_log_copy_gone() noexcept { logged::copy_is_gone(); }
 
 size_t append(char* text, size_t at, size_t size, const char* piece) noexcept {
     for (; *piece != 0 && at < size; piece++) text[at++] = *piece;
@@ -265,4 +268,7 @@ fermata::split::UpperServices fermata_upper = {
     .log_said = service_log_said,
     .log_orders = service_log_orders,
     .log_go = service_log_go,
+    .log_begin_copy = service_log_begin_copy,
+    .log_be_copy = service_log_be_copy,
+    .log_copy_gone = service_log_copy_gone,
 };
