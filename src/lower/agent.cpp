@@ -410,6 +410,7 @@ void Agent::leave_to_child() {
     if (!hop.stays()) hop.let_go(*link_);
     link_ = hop.let_go_and_stay(*link_);
     the_upper()->log_be_copy();
+    threads::bring_all_back();  // the world of its library is no more
 }
 
 void Agent::meet(const wire::Message& order) {

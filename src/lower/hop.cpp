@@ -111,7 +111,7 @@ void Hop::make_child(const tree::AgentLink& link) {
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
     waiting_ = rest.waiting;
-    prepare_to_stay(rest.descriptors);
+    prepare_to_stay();
     const split::MemoryTable memory = split::collect_memory().table;
     // The child's threads have other ids.
     split::threads::MutexSearch held(mutex_areas(memory), {});
@@ -175,13 +175,12 @@ wire::Saved Hop::conclude() {
     return saved_;
 }
 
-void Hop::prepare_to_stay(const std::vector<int>& descriptors) {
+void Hop::prepare_to_stay() {
     if (order_.copies.empty()) return;
-    std::string why = why_not_stay(descriptors);
+    std::string why = why_not_stay();
     if (why.empty())
         if (const char* upper = the_upper()->log_begin_copy()) why = upper;
     stays_ = why.empty();
-    descriptors_ = descriptors;
     if (!stays_) warnings_.push_back(fmt::format("rank {} gets no copy: {}", rank_.number(), why));
 }
 
@@ -206,7 +205,7 @@ void Hop::let_go(tree::AgentLink& link) {
 std::unique_ptr<tree::AgentLink> Hop::let_go_and_stay(tree::AgentLink& link) {
     std::unique_ptr<tree::AgentLink> own;
     try {
-        own = stay_behind(descriptors_, config_, rank_);
+        own = stay_behind(config_, rank_);
     } catch (const std::exception& error) {  // as without a copy
         spdlog::warn("rank {} has no copy: {}", rank_.number(), error.what());
         the_upper()->log_copy_gone();

@@ -42,7 +42,7 @@ class Hop : public Together {
 
   private:
     static void check_parent(const tree::AgentLink& link);
-    void prepare_to_stay(const std::vector<int>& descriptors);
+    void prepare_to_stay();
     void hand_over(tree::AgentLink& link);
     void make_child(const tree::AgentLink& link);
 
@@ -59,8 +59,7 @@ class Hop : public Together {
     Fd process_;                       // pidfd
     split::process::Signals waiting_;  // that the child has
     std::vector<std::string> warnings_;
-    bool stays_ = false;            // this process will be the child's copy
-    std::vector<int> descriptors_;  // the program's
+    bool stays_ = false;  // this process will be the child's copy
 };
 
 }  // namespace fermata::lower

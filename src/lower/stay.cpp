@@ -1,10 +1,14 @@
 #include "lower/stay.h"
 
+#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <cstdlib>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -18,6 +22,20 @@ namespace {
 struct Streams {
     int output = -1, error = -1;
 } ranks_own;
+
+std::vector<int> programs_descriptors() {
+    std::vector<int> all;
+    DIR* folder = ::opendir("/proc/self/fd");
+    if (folder == nullptr) fail_errno("cannot read /proc/self/fd");
+    while (const dirent* entry = ::readdir(folder)) {
+        const int descriptor = std::atoi(entry->d_name);
+        if (entry->d_name[0] == '.' || descriptor == ::dirfd(folder)) continue;
+        if (!split::lower_descriptor(descriptor) && !split::launcher_channel(descriptor))
+            all.push_back(descriptor);
+    }
+    ::closedir(folder);
+    return all;
+}
 
 enum class Sort { nothing, read, other };
 
@@ -65,8 +83,8 @@ int moved_aside(int descriptor) {
 
 }  // namespace
 
-std::string why_not_stay(const std::vector<int>& descriptors) {
-    for (int descriptor : descriptors) {
+std::string why_not_stay() {
+    for (int descriptor : programs_descriptors()) {
         if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) continue;
         if (sort_of(descriptor) != Sort::other) continue;
         if (descriptor != STDIN_FILENO) return fmt::format("it has {} open", name_of(descriptor));
@@ -75,9 +93,8 @@ std::string why_not_stay(const std::vector<int>& descriptors) {
     return "";
 }
 
-std::unique_ptr<tree::AgentLink> stay_behind(const std::vector<int>& descriptors,
-                                             const tree::AgentConfig& config, Rank rank) {
-    for (int descriptor : descriptors)
+std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank) {
+    for (int descriptor : programs_descriptors())
         if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO &&
             sort_of(descriptor) == Sort::read)
             open_again(descriptor);

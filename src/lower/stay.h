@@ -4,18 +4,16 @@
 
 #include <memory>
 #include <string>
-#include <vector>
 
 #include "base/rank.h"
 #include "tree/agent_link.h"
 
 namespace fermata::lower {
 
-// Why this process cannot stay, as a line; "" = it can. `descriptors` are the program's.
-std::string why_not_stay(const std::vector<int>& descriptors);
+// Why this process cannot stay, as a line; "" = it can.
+std::string why_not_stay();
 // Its own files from now on; says so to the node daemon, over a connection of its own.
-std::unique_ptr<tree::AgentLink> stay_behind(const std::vector<int>& descriptors,
-                                             const tree::AgentConfig& config, Rank rank);
+std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank);
 // It has the rank's place: what it writes from now on is the rank's.
 void take_place(tree::AgentLink& link);
 

@@ -1,5 +1,6 @@
 // A copy of a rank: its calls take what the leader's calls said, until the leader is gone and the stream has
 // ended. And the leader's side: what it says goes into the ring before its call returns.
+#include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
 #include "front/logged/ring.h"
@@ -11,39 +12,79 @@ namespace fermata::front::logged {
 namespace {
 
 constexpr size_t kRingBytes = size_t{64} << 20;
+constexpr uint64_t kPatienceNs = 20'000'000'000;  // with a copy that takes nothing while the ring is full
+
+// What stands in the ring beside records: a word of another rank.
+struct Heard {
+    uint32_t sort;  // where a record has another number
+    uint32_t from;
+    Receipts::Line line;
+};
+constexpr uint32_t kWordOfAnother = 0x31574c46;  // "FLW1"
+
+bool is_word(const uint8_t* bytes, size_t size, Heard* heard) noexcept {
+    if (size != sizeof *heard) return false;
+    __builtin_memcpy(heard, bytes, sizeof *heard);
+    return heard->sort == kWordOfAnother;
+}
 
 std::optional<replay::Record> next_record() noexcept {
     Log& log = the_log();
-    replay::Bytes bytes;
-    if (!log.ring->next(&bytes)) return {};
-    auto record = replay::record_from(bytes, static_cast<uint32_t>(front.world_size));
-    if (!record) fatal_line("fermata: the stream of a replicated rank is damaged");
-    return record;
+    for (replay::Bytes bytes; log.ring->next(&bytes);) {
+        Heard heard;
+        if (is_word(bytes.data(), bytes.size(), &heard)) {
+            Receipts::hear_as_copy(heard.line, Rank(heard.from));
+            continue;
+        }
+        auto record = replay::record_from(bytes, static_cast<uint32_t>(front.world_size));
+        if (!record) fatal_line("fermata: the stream of a replicated rank is damaged");
+        return record;
+    }
+    return {};
+}
+
+// The copy is gone, perhaps.
+bool has_copy() noexcept {
+    Log& log = the_log();
+    if (!log.machine.stream().has_copy()) return false;
+    if (log.ring->is_closed()) log.machine.copy(replay::Copy::none);
+    return log.machine.stream().has_copy();
+}
+
+void put(const uint8_t* bytes, size_t size) noexcept {
+    const uint64_t length = size;
+    replay::Bytes all(sizeof length + size);
+    __builtin_memcpy(all.data(), &length, sizeof length);
+    __builtin_memcpy(all.data() + sizeof length, bytes, size);
+    uint64_t since = now_ns();
+    for (size_t put = 0; put < all.size() && has_copy();) {
+        const size_t more = the_log().ring->put(all.data() + put, all.size() - put);
+        put += more;
+        if (more != 0) {
+            since = now_ns();
+            continue;
+        }
+        yield_cpu();  // the copy is behind
+        if (now_ns() - since < kPatienceNs) continue;
+        bridge()->warn("a copy of this rank takes nothing any more, and is given up");
+        the_log().ring->close();
+    }
 }
 
 }  // namespace
 
 void publish(const replay::Record& record) noexcept {
-    Log& log = the_log();
-    if (!log.machine.stream().has_copy()) return;
-    if (log.ring->is_closed()) {  // the copy is gone
-        log.machine.copy(replay::Copy::none);
-        return;
-    }
+    if (!has_copy()) return;
     const replay::Bytes form = replay::wire_form(record);
-    const uint64_t size = form.size();
-    replay::Bytes all(sizeof size);
-    __builtin_memcpy(all.data(), &size, sizeof size);
-    all.insert(all.end(), form.begin(), form.end());
-    for (size_t put = 0; put < all.size();) {
-        const size_t more = log.ring->put(all.data() + put, all.size() - put);
-        put += more;
-        if (more != 0) continue;
-        if (log.ring->is_closed()) return log.machine.copy(replay::Copy::none);
-        progress();
-        yield_cpu();
-    }
-    log.machine.became_stable(log.machine.stream().end());
+    put(form.data(), form.size());
+    Log& log = the_log();
+    if (has_copy()) log.machine.became_stable(log.machine.stream().end());
+}
+
+void Receipts::copy_hears(const Line& line, Rank from) noexcept {
+    if (!is_live() || !has_copy()) return;
+    const Heard heard{kWordOfAnother, from.number(), line};
+    put(reinterpret_cast<const uint8_t*>(&heard), sizeof heard);
 }
 
 void see_whether_stream_ended() noexcept {
@@ -85,6 +126,8 @@ size_t said(void* bytes, size_t capacity) noexcept {
     if (!is_live()) {
         if (log.heard) ring.push_back(*log.heard);
         log.ring->each([&](const uint8_t* data, size_t size) {
+            Heard heard;
+            if (is_word(data, size, &heard)) return;
             auto record = replay::record_from({data, size}, static_cast<uint32_t>(front.world_size));
             if (!record) fatal_line("fermata: the stream of a replicated rank is damaged");
             ring.push_back(std::move(*record));
@@ -113,6 +156,7 @@ void copy_is_gone() noexcept {
 
 void be_copy() noexcept {
     Log& log = the_log();
+    forget_library(log);
     log.machine.follow();
     log.heard.reset();
 }

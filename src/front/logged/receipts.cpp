@@ -8,13 +8,8 @@
 namespace fermata::front::logged {
 namespace {
 
-enum class Word : uint64_t { receipt, told, everywhere };
-struct Line {
-    Word word;
-    uint64_t comm;
-    int64_t tag;
-    uint64_t count, taken;  // of calls: all up to `count`
-};
+using Word = Receipts::Word;
+using Line = Receipts::Line;
 
 mpi::RealComm world_below() noexcept { return mpi::RealComm{bridge()->private_world}; }
 
@@ -73,7 +68,8 @@ Heard& heard_of(const CommObject& comm) noexcept {
 
 void everywhere(replay::Uid uid, uint64_t prefix) noexcept {
     const replay::Communicator* on = machine().find(uid);
-    if (on == nullptr || replay::value(on->everywhere.prefix()) >= prefix) return;
+    if (on != nullptr && replay::value(on->everywhere.prefix()) >= prefix) return;
+    Receipts::copy_hears({Word::everywhere, replay::value(uid), 0, prefix, 0}, own_rank());
     replay::ToldSet told;
     told.become(static_cast<replay::Instance>(prefix), {});
     machine().everywhere(uid, told);
@@ -95,6 +91,7 @@ void hear_told(const CommObject& comm, int member, uint64_t prefix) noexcept {
 void hear(const Line& line, Rank from) noexcept {
     const auto uid = static_cast<replay::Uid>(line.comm);
     if (line.word == Word::receipt) {
+        Receipts::copy_hears(line, from);
         const replay::Channel channel{uid, own_rank(), from, static_cast<replay::Tag>(line.tag)};
         machine().receipt({channel, static_cast<replay::MessageNo>(line.count),
                            static_cast<replay::MessageNo>(line.taken)});
@@ -132,7 +129,7 @@ void write_receipts() noexcept {
         at->lines.push_back(Line{Word::receipt, replay::value(one.channel.comm),
                                  static_cast<int64_t>(one.channel.tag), replay::value(one.count),
                                  replay::value(one.taken)});
-        if (one.channel.source == own_rank()) machine().receipt(one);
+        if (one.channel.source == own_rank()) hear(at->lines.back(), own_rank());
     }
     for (To& to : all) post(to.rank, static_cast<Vec<Line>&&>(to.lines));
 }
@@ -150,6 +147,11 @@ void write_told(const CommObject& comm) noexcept {
 }
 
 }  // namespace
+
+void Receipts::hear_as_copy(const Line& line, Rank from) noexcept {
+    hear(line, from);
+    if ((++the_log().words & 63) == 0) forget_old_parts();
+}
 
 // Parts whose input nobody needs any more.
 void forget_old_parts() noexcept {

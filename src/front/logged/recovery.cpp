@@ -8,26 +8,6 @@
 namespace fermata::front::logged {
 namespace {
 
-// Nothing that the old library worked on is known to the new one.
-void forget_library(Log& log) noexcept {
-    for (RequestObject* r : log.open) {
-        r->real = 0;
-        if (r->what != What::collective) continue;
-        Part& part = *r->collective->part;
-        forget_made(part);
-        part.outside = false;  // unless an action says so
-        part.planned = log.machine.find(uid_of(*r->comm)) != nullptr;
-    }
-    for (RequestObject* r : log.left) {
-        r->real = 0;
-        r->state = State::complete;
-        release_request(r);
-    }
-    log.left.clear();
-    log.debts.clear();
-    log.again.clear();
-}
-
 void do_it(const replay::SendOpen& action) noexcept {
     RequestObject* r = find(action.request);
     machine().issued(action.request);
@@ -64,6 +44,26 @@ void do_it(const replay::Take& action) noexcept {
 void do_it(const replay::Pay& action) noexcept { owe(action); }
 
 }  // namespace
+
+// Nothing that the old library worked on is known to the new one.
+void forget_library(Log& log) noexcept {
+    for (RequestObject* r : log.open) {
+        r->real = 0;
+        if (r->what != What::collective) continue;
+        Part& part = *r->collective->part;
+        forget_made(part);
+        part.outside = false;  // unless an action says so
+        part.planned = log.machine.find(uid_of(*r->comm)) != nullptr;
+    }
+    for (RequestObject* r : log.left) {
+        r->real = 0;
+        r->state = State::complete;
+        release_request(r);
+    }
+    log.left.clear();
+    log.debts.clear();
+    log.again.clear();
+}
 
 const replay::Orders* orders() noexcept {
     return on() && the_log().ordered ? &the_log().orders : nullptr;

@@ -50,7 +50,7 @@ struct Log {
     uint32_t epoch = 0;
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
-    uint64_t told = 0;         // calls; for the pace of receipts
+    uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
     Part* creating = nullptr;  // of the creation that is under way
     CommObject* made = nullptr;  // by it, once told
 };
@@ -130,11 +130,24 @@ void see_whether_stream_ended() noexcept;
 // ---- recovery.cpp
 
 void act(const replay::Action& action) noexcept;
+void forget_library(Log& log) noexcept;
 void begin_before_init() noexcept;
 
 // ---- receipts.cpp
 
 void exchange_receipts() noexcept;
+// Words of other ranks on what they need no more: a copy hears them by its leader's stream.
+struct Receipts {
+    enum class Word : uint64_t { receipt, told, everywhere };
+    struct Line {
+        Word word;
+        uint64_t comm;
+        int64_t tag;
+        uint64_t count, taken;  // of calls: all up to `count`
+    };
+    static void copy_hears(const Line& line, Rank from) noexcept;  // follow.cpp
+    static void hear_as_copy(const Line& line, Rank from) noexcept;
+};
 void forget_old_parts() noexcept;
 
 template <typename Decide>

@@ -12,6 +12,7 @@
 
 #include "split/gate.h"
 #include "split/threads/bridge_text.h"
+#include "split/threads/escape.h"
 #include "split/threads/donors.h"
 #include "split/threads/interrupted.h"
 #include "split/threads/mutexes.h"
@@ -126,34 +127,11 @@ std::string fit_frames_to_cpu() {
     return {};
 }
 
-// Brings a thread that the stop has met in the library back to where it called it: that library is no more.
-static void bring_back(ThreadRecord& record) {
-    const EscapePoint& point = *record.escape;
-    greg_t* registers = static_cast<ucontext_t*>(record.context)->uc_mcontext.gregs;
-    const auto put = [registers](int which, uint64_t value) {
-        registers[which] = static_cast<greg_t>(value);
-    };
-    put(REG_RBX, point.rbx);
-    put(REG_RBP, point.rbp);
-    put(REG_R12, point.r12);
-    put(REG_R13, point.r13);
-    put(REG_R14, point.r14);
-    put(REG_R15, point.r15);
-    put(REG_RSP, point.rsp);
-    put(REG_RIP, point.rip);
-    put(REG_RAX, 1);
-    constexpr greg_t kDirection = 0x400;
-    registers[REG_EFL] &= ~kDirection;
-    record.escape = nullptr;
-    record.half = Half::upper;
-    record.mode = 0;
-}
-
 RestoreReport restore_threads() {
     RestoreReport report;
     ThreadTable& all = *table();
     for (uint32_t i = 0; i < all.high_water; ++i)
-        if (all.record[i].run == Run::stopped && all.saved[i].escapes != 0) bring_back(all.record[i]);
+        if (all.record[i].run == Run::stopped && all.saved[i].escapes != 0) bring_back(&all.record[i]);
     // Blocked until continue_main's sigreturn: the new threads inherit it, and nothing may run a handler
     // before.
     raw::set_signal_mask(raw::kAllSignals);

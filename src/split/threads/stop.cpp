@@ -17,6 +17,7 @@
 #include "split/gate.h"
 #include "split/threads/bridge_text.h"
 #include "split/threads/donors.h"
+#include "split/threads/escape.h"
 #include "split/threads/interrupted.h"
 #include "split/threads/masked.h"
 #include "split/threads/mutexes.h"
@@ -184,7 +185,7 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     }
     SavedThread& saved = table()->saved[record->index];
     saved.restarted_call = -1;
-    saved.escapes = escapes ? 1 : 0;
+    saved.escapes = escapes ? kInLibrary : kNotInLibrary;
     if (escapes) {
         // This process goes on where it is.
     } else if (at_stop_point) {
@@ -212,6 +213,10 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     while (record->run == Run::stopped && __atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) != 0)
         raw::futex_wait(&record->run, static_cast<uint32_t>(Run::stopped));
     exchange_run(record, Run::stopped, Run::running);
+    if (saved.escapes == kComesBack) {
+        bring_back(record);
+        write_fs(record->upper_fs);
+    }
     record->context = nullptr;
     take_what_is_left();
     undo_rewind_if_signalled(saved.restarted_call, frame);
@@ -467,6 +472,13 @@ void resume_all() {
         raw::futex_wake(&record.run);
     }
     g_signalled.clear();
+}
+
+void bring_all_back() {
+    ThreadTable& all = *table();
+    for (uint32_t i = 0; i < all.high_water; ++i)
+        if (all.record[i].run == Run::stopped && all.saved[i].escapes == kInLibrary)
+            all.saved[i].escapes = kComesBack;
 }
 
 bool stop_wanted() noexcept { return fermata_stop_wanted != 0; }

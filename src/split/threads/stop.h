@@ -41,6 +41,8 @@ StopReport stop_all(uint64_t deadline_ns /* CLOCK_MONOTONIC */);
 void ask_all_to_stop();
 // Agent only. Lets all go on. Also the last step of a restart (threads made by restore_threads wait for it).
 void resume_all();
+// Agent only, all stopped: those that were met in the library come out of it when they go on.
+void bring_all_back();
 // True between the first stop_all/ask_all_to_stop and resume_all. Any context.
 bool stop_wanted() noexcept;
 // Moves at every stop and every resume of this process; interposers of waiting calls compare it to tell our
