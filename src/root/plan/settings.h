@@ -10,7 +10,6 @@
 #include "base/generation.h"
 #include "image/save_options.h"
 #include "journal/forecast.h"
-#include "journal/writer.h"
 #include "keeping/account/settings.h"
 #include "store/store.h"
 
@@ -50,7 +49,6 @@ struct Settings : keeping::Settings {
     bool may_restart = false;  // a supervisor goes on from the newest generation when it fails
     GoesOn goes_on;
     bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
-    journal::WriterPointer journal;  // null = none
     bool own_state = false;          // every checkpoint is the program's own work (libfermata)
     bool note_end = false;           // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
