@@ -9,6 +9,7 @@
 #include "cli/batch.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/predict.h"
 #include "cli/scan.h"
 #include "files/folder.h"
 #include "keeping/levels/words.h"
@@ -242,6 +243,7 @@ struct Words {
     std::string renew_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
+    cli::PredictWords predict;
     std::vector<std::string> scheduler_options;
     std::vector<std::string> run_words;  // batch: behind its "--"
 };
@@ -413,6 +415,9 @@ constexpr struct {
      }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
+    {"predict", "how often to save, and what that costs",
+     [](CLI::App* app, Words& w) { cli::add_predict(app, w.predict); },
+     [](Words& w) { return cli::predict(w.predict); }},
     {"batch", "write a job script that goes on until the program is done", add_batch, batch},
     {"doctor", "what this machine has of what Fermata needs", add_doctor,
      [](Words& w) { return cli::doctor(w.json); }},
