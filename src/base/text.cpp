@@ -62,6 +62,7 @@ double parse_bytes(const std::string& text, const std::string& what, bool rate) 
 
 std::string human_duration(double seconds) {
     if (!(seconds < 1e12)) return "never";
+    if (seconds == 0) return "0 s";
     if (seconds < 0.1) return fmt::format("{:.1f} ms", seconds * 1e3);
     if (seconds < 10) return fmt::format("{:.2f} s", seconds);
     if (seconds < 120) return fmt::format("{:.1f} s", seconds);

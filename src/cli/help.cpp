@@ -68,6 +68,10 @@ For jobs under `fermata run --launcher own`.
         {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},
         {"inspect", {"[OPTIONS]", "Example:\n  fermata inspect --ckpt-dir ckpt --regions\n"}},
         {"compact", {"[OPTIONS]", "Example:\n  fermata compact --ckpt-dir ckpt --keep 1\n"}},
+        {"report", {"[OPTIONS] [DIR]", R"(Examples:
+  fermata report                                   the newest job in fermata-ckpt: fermata-report.html
+  fermata report ckpt -o solver.html --bandwidth 2GB/s
+)"}},
         {"predict", {"[OPTIONS] [DIR]", R"(Examples:
   fermata predict                                 from the journal in fermata-ckpt: what its newest job measured
   fermata predict ckpt --mtbf 6h --plot cost.svg

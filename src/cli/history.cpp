@@ -1,7 +1,5 @@
 #include "cli/history.h"
 
-#include <algorithm>
-
 #include "base/error.h"
 #include "base/text.h"
 #include "files/folder.h"
@@ -38,27 +36,6 @@ journal::History history_in(const std::string& directory, const std::string& nam
                                     list += (i ? ", " : "") + names[i];
                                 return list;
                             }()));
-}
-
-std::vector<double> intervals_of(const journal::History& job) {
-    std::vector<double> all;
-    for (const journal::Life& life : job.lives) {
-        const journal::CheckpointTaken* before = nullptr;
-        for (const journal::CheckpointTaken& one : life.checkpoints) {
-            if (!one.ok) continue;
-            if (before) {
-                const double seconds = static_cast<double>(one.end - before->end) / 1000 - one.seconds;
-                if (seconds > 0) all.push_back(seconds);
-            }
-            before = &one;
-        }
-    }
-    return all;
-}
-
-double median(std::vector<double> all) {
-    std::sort(all.begin(), all.end());
-    return all.empty() ? 0 : all[all.size() / 2];
 }
 
 void write_page(const std::string& path, const std::string& text) {

@@ -10,6 +10,7 @@
 #include "cli/commands.h"
 #include "cli/help.h"
 #include "cli/predict.h"
+#include "cli/report.h"
 #include "cli/scan.h"
 #include "files/folder.h"
 #include "keeping/levels/words.h"
@@ -244,6 +245,7 @@ struct Words {
     cli::StoreOptions store;
     bool repair = false;  // verify
     cli::PredictWords predict;
+    cli::ReportWords report;
     std::vector<std::string> scheduler_options;
     std::vector<std::string> run_words;  // batch: behind its "--"
 };
@@ -415,6 +417,9 @@ constexpr struct {
      }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
+    {"report", "what became of a job, as one page with pictures",
+     [](CLI::App* app, Words& w) { cli::add_report(app, w.report); },
+     [](Words& w) { return cli::report(w.report); }},
     {"predict", "how often to save, and what that costs",
      [](CLI::App* app, Words& w) { cli::add_predict(app, w.predict); },
      [](Words& w) { return cli::predict(w.predict); }},

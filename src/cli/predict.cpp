@@ -81,12 +81,6 @@ std::vector<double> parse_shares(const std::string& text) {
     return shares;
 }
 
-double mean(const std::vector<double>& all) {
-    double sum = 0;
-    for (double one : all) sum += one;
-    return sum / static_cast<double>(all.size());
-}
-
 Known given(double value, const char* option) { return {value, fmt::format("given by {}", option)}; }
 
 const char* plural(size_t count) { return count == 1 ? "" : "s"; }
@@ -117,47 +111,32 @@ void read_words(const PredictWords& w, Question& q) {
         wrong("--memory needs --bandwidth: of the storage it goes to");
 }
 
-void read_checkpoints(const journal::History& job, Question& q) {
-    const auto good = job.good();
-    if (good.empty()) return;
-    std::vector<double> costs, bytes, bandwidths;
-    for (const journal::CheckpointTaken* one : good) {
-        if (one->cost > 0) costs.push_back(one->cost);
-        if (one->bytes > 0) bytes.push_back(one->bytes);
-        if (one->bandwidth > 0) bandwidths.push_back(one->bandwidth);
-    }
-    const auto measured = [](const std::vector<double>& all, const char* of) {
-        return Known{mean(all), fmt::format("measured: mean of {} {}{}", all.size(), of, plural(all.size()))};
+void read_journal(const journal::History& job, Question& q) {
+    const journal::Measurements m = journal::measurements_of(job);
+    auto take = [](std::optional<Known>& known, double value, size_t count, const char* of,
+                   const char* what) {
+        if (!known && count > 0)
+            known = Known{value, fmt::format("measured: {} of {} {}{}", of, count, what, plural(count))};
     };
-    if (!q.checkpoint && !costs.empty()) q.checkpoint = measured(costs, "checkpoint");
-    if (!bytes.empty()) q.bytes = measured(bytes, "checkpoint");
-    if (!bandwidths.empty()) q.bandwidth = measured(bandwidths, "checkpoint");
-    if (const auto between = intervals_of(job); !q.interval && !between.empty())
-        q.interval = Known{median(between), fmt::format("measured: median of {} interval{}", between.size(),
-                                                        plural(between.size()))};
-}
-
-void read_failures(const journal::History& job, Question& q) {
-    const auto back = job.recoveries();
-    if (!q.recovery && !back.empty())
-        q.recovery = Known{mean(back),
-                           fmt::format("measured: mean of {} restart{}", back.size(), plural(back.size()))};
-    const double running = job.running();
-    const size_t failures = job.failures();
+    take(q.checkpoint, m.cost, m.costs, "mean", "checkpoint");
+    take(q.bytes, m.bytes, m.sizes, "mean", "checkpoint");
+    take(q.bandwidth, m.bandwidth, m.bandwidths, "mean", "checkpoint");
+    take(q.recovery, m.recovery, m.recoveries, "mean", "restart");
+    take(q.interval, m.interval, m.intervals, "median", "interval");
     if (q.mtbf || q.rank_mtbf) return;
-    if (failures == 0)
+    const double running = job.running();
+    if (m.failures == 0)
         // The rule of three: with 95 % there would have been one otherwise.
         return q.remarks.push_back(fmt::format(
             "no failure in {} of this job: with 95 % the time between failures is more than {}; --mtbf names "
             "one",
             human_duration(running), human_duration(running / 3)));
-    q.mtbf = Known{
-        running / static_cast<double>(failures),
-        fmt::format("measured: {} failure{} in {}", failures, plural(failures), human_duration(running))};
-    if (failures < 5)
+    q.mtbf = Known{m.mtbf, fmt::format("measured: {} failure{} in {}", m.failures, plural(m.failures),
+                                       human_duration(running))};
+    if (m.failures < 5)
         q.remarks.push_back(fmt::format(
             "{} failure{} are a rough measure of the time between failures: --mtbf names a better one",
-            failures, plural(failures)));
+            m.failures, plural(m.failures)));
 }
 
 // Measures what the options do not say.
@@ -168,8 +147,7 @@ void fill_in(const PredictWords& w, Question& q) {
         const journal::History job =
             history_in(w.ckpt_dir.empty() ? kCheckpointDirectory : w.ckpt_dir, w.job);
         if (q.ranks == 0 && job.ranks() > 0) q.ranks = static_cast<uint64_t>(job.ranks());
-        read_checkpoints(job, q);
-        read_failures(job, q);
+        read_journal(job, q);
     }
     if (!q.mtbf && q.rank_mtbf && q.ranks > 0)
         q.mtbf = Known{predict::mtbf_of_job(q.rank_mtbf->value, static_cast<double>(q.ranks)),

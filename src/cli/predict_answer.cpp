@@ -182,7 +182,7 @@ ordered_json answer(const Question& q) {
 std::string plot_of(const predict::Job& job, std::optional<double> interval) {
     draw::Svg svg(980, 340, "efficiency over the time between failures, and cost over the interval");
     const double best = predict::daly(job.cost, job.mtbf);
-    draw::Chart over{"Efficiency at the best interval (Daly 2006), by the time between failures",
+    draw::Chart over{"Efficiency at the best interval (Daly 2006)",
                      seconds_axis("mean time between failures of the job", job.mtbf / 100, job.mtbf * 100),
                      share_axis("", 1),
                      {},
@@ -204,7 +204,7 @@ std::string plot_of(const predict::Job& job, std::optional<double> interval) {
     const double least = predict::loss(job, best);
     double low = best / 10, high = best * 10;
     if (interval) low = std::min(low, *interval / 1.5), high = std::max(high, *interval * 1.5);
-    draw::Chart cost{"Cost of an interval: time beyond that of the work (Daly 2006)",
+    draw::Chart cost{"Cost of an interval: time beyond the work (Daly 2006)",
                      seconds_axis("interval", low, high),
                      share_axis("", std::min(least * 4, 1e3)),
                      {},
@@ -224,7 +224,8 @@ std::string plot_of(const predict::Job& job, std::optional<double> interval) {
         cost.marks.push_back({{*interval, predict::loss(job, *interval)},
                               fmt::format("this one, {}: {}", human_duration(*interval),
                                           predict::percent(predict::loss(job, *interval))),
-                              "mark2"});
+                              "mark2",
+                              true});
     cost.draw(svg, 490, 0, 490, 340);
     return svg.file();
 }

@@ -33,10 +33,12 @@ void Chart::draw(Svg& svg, double left, double top, double width, double height)
         svg.line({x0, height_of}, {x1, height_of}, "grid");
         svg.text({x0 - 6, height_of + 4}, y.text(mark), "dim", Svg::Anchor::end);
     }
-    for (double mark : x.chosen_marks()) {
-        const double place = x0 + (x1 - x0) * x.place(mark);
+    const std::vector<double> along = x.chosen_marks();
+    for (size_t i = 0; i < along.size(); ++i) {
+        const double place = x0 + (x1 - x0) * x.place(along[i]);
         svg.line({place, y0}, {place, y0 + 4}, "axis");
-        svg.text({place, y0 + 17}, x.text(mark), "dim", Svg::Anchor::middle);
+        svg.text({place, y0 + 17}, x.text(along[i]), "dim",
+                 i + 1 == along.size() ? Svg::Anchor::end : Svg::Anchor::middle);
     }
     svg.line({x0, y0}, {x1, y0}, "axis");
     svg.text({(x0 + x1) / 2, y0 + 34}, x.label, "dim", Svg::Anchor::middle);
@@ -63,7 +65,7 @@ void Chart::draw(Svg& svg, double left, double top, double width, double height)
         const Point place = at(mark.at);
         svg.dot(place, mark.kind, mark.text);
         const bool right = place.x > (x0 + x1) / 2;
-        svg.text({place.x + (right ? -8 : 8), place.y - 7}, mark.text, "",
+        svg.text({place.x + (right ? -8 : 8), place.y + (mark.below ? 20 : -7)}, mark.text, "",
                  right ? Svg::Anchor::end : Svg::Anchor::start);
     }
 }

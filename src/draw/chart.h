@@ -34,6 +34,7 @@ struct Mark {
     Point at;
     std::string text;
     const char* kind = "mark";
+    bool below = false;  // the text
 };
 
 struct Chart {

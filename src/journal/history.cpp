@@ -171,6 +171,53 @@ std::vector<const CheckpointTaken*> History::good() const {
     return all;
 }
 
+namespace {
+
+double mean(const std::vector<double>& all) {
+    double sum = 0;
+    for (double one : all) sum += one;
+    return all.empty() ? 0 : sum / static_cast<double>(all.size());
+}
+
+// Seconds from the end of a good checkpoint to the beginning of the next one in the same life.
+std::vector<double> intervals_of(const History& job) {
+    std::vector<double> all;
+    for (const Life& life : job.lives) {
+        const CheckpointTaken* before = nullptr;
+        for (const CheckpointTaken& one : life.checkpoints) {
+            if (!one.ok) continue;
+            const double seconds =
+                before ? static_cast<double>(one.end - before->end) / 1000 - one.seconds : 0;
+            if (seconds > 0) all.push_back(seconds);
+            before = &one;
+        }
+    }
+    return all;
+}
+
+}  // namespace
+
+Measurements measurements_of(const History& job) {
+    std::vector<double> costs, sizes, bandwidths, recoveries = job.recoveries(),
+                                                  intervals = intervals_of(job);
+    for (const CheckpointTaken* one : job.good()) {
+        if (one->cost > 0) costs.push_back(one->cost);
+        if (one->bytes > 0) sizes.push_back(one->bytes);
+        if (one->bandwidth > 0) bandwidths.push_back(one->bandwidth);
+    }
+    Measurements all;
+    all.cost = mean(costs), all.costs = costs.size();
+    all.bytes = mean(sizes), all.sizes = sizes.size();
+    all.bandwidth = mean(bandwidths), all.bandwidths = bandwidths.size();
+    all.recovery = mean(recoveries), all.recoveries = recoveries.size();
+    all.failures = job.failures();
+    if (all.failures > 0) all.mtbf = job.running() / static_cast<double>(all.failures);
+    std::sort(intervals.begin(), intervals.end());
+    if (!intervals.empty()) all.interval = intervals[intervals.size() / 2];
+    all.intervals = intervals.size();
+    return all;
+}
+
 std::vector<History> histories(const std::vector<Event>& events) {
     std::vector<History> all;
     std::map<uint64_t, size_t> places;

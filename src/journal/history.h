@@ -82,6 +82,16 @@ struct History {
     std::vector<const CheckpointTaken*> good() const;
 };
 
+// Numbers that a job has measured; one that nothing was measured for is 0, and so is its count.
+struct Measurements {
+    double cost = 0, bytes = 0, bandwidth = 0;  // means of good checkpoints
+    double recovery = 0;                        // mean
+    double mtbf = 0;                            // time that the ranks ran by failures
+    double interval = 0;                        // median
+    size_t costs = 0, sizes = 0, bandwidths = 0, recoveries = 0, failures = 0, intervals = 0;
+};
+Measurements measurements_of(const History& job);
+
 // The jobs in these events, in the order of their first ones.
 std::vector<History> histories(const std::vector<Event>& events);
 

@@ -16,6 +16,7 @@ constexpr double kAsGood = 0.001;  // of the work's time: nobody changes an inte
 std::string percent(double share) {
     if (!(share < 1e4)) return "without end";
     const double value = share * 100;
+    if (value == 0) return "0 %";
     return fmt::format("{:.{}f} %", value, value < 0.1 ? 3 : value < 1 ? 2 : value < 100 ? 1 : 0);
 }
 
