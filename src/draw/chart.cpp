@@ -23,7 +23,7 @@ std::vector<double> Axis::chosen_marks() const {
 }
 
 void Chart::draw(Svg& svg, double left, double top, double width, double height) const {
-    const double x0 = left + 62, x1 = left + width - 14, y0 = top + height - 42, y1 = top + 34;
+    const double x0 = left + 78, x1 = left + width - 14, y0 = top + height - 42, y1 = top + 34;
     auto at = [&](Point value) {
         return Point{x0 + (x1 - x0) * x.place(value.x), y0 + (y1 - y0) * y.place(value.y)};
     };
@@ -42,7 +42,7 @@ void Chart::draw(Svg& svg, double left, double top, double width, double height)
     }
     svg.line({x0, y0}, {x1, y0}, "axis");
     svg.text({(x0 + x1) / 2, y0 + 34}, x.label, "dim", Svg::Anchor::middle);
-    svg.text({x0 - 6, y1 - 8}, y.label, "dim", Svg::Anchor::start);
+    svg.text({x0, y1 - 8}, y.label, "dim", Svg::Anchor::start);
     if (!bars.empty()) {
         const double room = (x1 - x0) / static_cast<double>(bars.size());
         for (size_t i = 0; i < bars.size(); ++i) {

@@ -14,8 +14,8 @@
 namespace fermata::report {
 namespace {
 
-constexpr const char* kPhases[] = {"request", "targets", "converge", "freeze", "drain",
-                                   "suspend", "save",    "commit",   "resume"};
+constexpr const char* kPhases[] = {"request", "targets", "converge", "freeze",
+                                   "drain",   "suspend", "commit",   "resume"};
 constexpr size_t kPhaseCount = std::size(kPhases);
 constexpr double kLeft = 190, kWidth = 1100, kCell = 22;
 constexpr int kShades = 7;
