@@ -166,6 +166,11 @@ void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
     add("--save-options", t.save_options, "WORDS", "how images are written: words, see below");
     add("--layout", t.layout, "files|shared|node|group:N",
         "a file per rank (default), one for the whole job, per node or per N ranks");
+    add("--metrics", o.metrics, "FILE.prom", "numbers for Prometheus, for node_exporter's textfile collector")
+        ->check([](const std::string& file) {
+            return file.ends_with(".prom") ? ""
+                                           : "the textfile collector reads names that end with .prom only";
+        });
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 

@@ -16,7 +16,13 @@ struct RestartFrom {
     bool fallback = false;               // pass over damaged ones
 };
 
-struct SubmitOptions {
+// TellingOptions say where the job tells what it does.
+struct TellingOptions {
+    bool verbose = false;
+    std::string metrics;  // a file for Prometheus; empty = none
+};
+
+struct SubmitOptions : TellingOptions {
     int ranks = 0;
     std::string mpi = "auto";
     std::string ckpt_dir = "fermata-ckpt";
@@ -37,8 +43,7 @@ struct SubmitOptions {
     unsigned spares = 0;                   // nodes kept free for what is lost
     bool standby = false;                  // the next life's ranks start while this one's run
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
-    bool verbose = false;
-    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
+    bool own_state = false;                // every checkpoint is the program's own work (libfermata)
     root::Limits limits;
     std::vector<std::string> command;  // run
     std::vector<launch::Part> more;    // run: programs behind a ":"

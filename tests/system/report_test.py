@@ -10,7 +10,9 @@ import json
 import math
 import os
 import re
+import shutil
 import signal
+import subprocess
 import sys
 
 from harness import PROGRAMS, Job, Scratch, call, check
@@ -156,6 +158,46 @@ def pictures(page, events):
     check(count("flush") > 0, "no copy is drawn")
 
 
+SAMPLE = re.compile(r'([a-z_]+)\{((?:[a-z_]+="(?:[^"\\\\]|\\\\.)*",?)*)\} (\S+)')
+
+
+def metrics(file, events):
+    """The text format, sample by sample, and the numbers of the journal."""
+    check(file.stat().st_mode & 0o777 == 0o644, "the collector cannot read it")
+    found, family, kinds = {}, None, {}
+    for line in file.read_text().splitlines():
+        if line.startswith("# TYPE "):
+            family = line.split()[2]
+            check(family not in kinds, f"{family} twice")
+            kinds[family] = line.split()[3]
+        elif not line.startswith("# HELP "):
+            sample = SAMPLE.fullmatch(line)
+            check(sample and sample[1].startswith(family), f"no sample of {family}: {line}")
+            check((kinds[family] == "counter") == sample[1].endswith("_total"), f"{line}: {kinds[family]}")
+            labels = ",".join(one for one in sample[2].split(",") if not one.startswith("fermata_job="))
+            check((sample[1], labels) not in found, f"{line} twice")
+            found[sample[1], labels] = float(sample[3])
+    lives = lives_of(events)
+    checkpoints = [one for life in lives for one in life["checkpoints"]]
+    good = [one for one in checkpoints if one["ok"]]
+    wanted = {("fermata_job_lives_total", ""): len(lives), ("fermata_job_failures_total", ""): len(lives) - 1,
+              ("fermata_job_restarts_total", ""): len(lives) - 1, ("fermata_job_running", ""): 0, ("fermata_job_ranks", ""): 2,
+              ("fermata_job_running_seconds_total", ""): sum(life["end"] - life["running"] for life in lives) / 1000,
+              ("fermata_job_lost_work_seconds_total", ""): sum(life["lost"] for life in lives),
+              ("fermata_checkpoints_total", 'result="ok"'): len(good),
+              ("fermata_checkpoints_total", 'result="failed"'): len(checkpoints) - len(good),
+              ("fermata_checkpoint_bytes_total", ""): sum(one["bytes"] for one in good),
+              ("fermata_checkpoint_cost_seconds_total", ""): sum(one["cost"] for one in good),
+              ("fermata_checkpoint_duration_seconds_sum", ""): sum(one["seconds"] for one in good),
+              ("fermata_last_checkpoint_timestamp_seconds", ""): good[-1]["end"] / 1000}
+    for name, value in wanted.items():
+        check(math.isclose(found.get(name, math.nan), value, rel_tol=1e-6, abs_tol=1e-6), f"{name}: {found.get(name)}, {value}")
+    if promtool := shutil.which("promtool"):
+        with open(file) as text:
+            done = subprocess.run([promtool, "check", "metrics"], stdin=text, capture_output=True, text=True)
+        check(done.returncode == 0, f"promtool: {done.stdout}{done.stderr}")
+
+
 def main(mpi):
     with Scratch("report") as cwd:
         (cwd / "memory").mkdir(mode=0o700)
@@ -163,7 +205,7 @@ def main(mpi):
         journal = cwd / "ckpt/journal.jsonl"
         made = lambda: journal.exists() and journal.read_text().count('"ok":true')
         with Job.run([PROGRAMS / f"steady.{mpi}", 300, 2], 2, cwd, mpi,
-                     extra=["--levels", "memory 0.2s, files 0.5s", "--max-restarts", 3], env=env) as job:
+                     extra=["--levels", "memory 0.2s, files 0.5s", "--max-restarts", 3, "--metrics", "job.prom"], env=env) as job:
             job.wait_until(lambda: made() and made() > 3, "some checkpoints")
             os.kill(job.rank_pids()[1], signal.SIGKILL)
             job.wait_until(lambda: '"restart"' in journal.read_text(), "a restart")
@@ -182,6 +224,7 @@ def main(mpi):
                               (["ckpt", "-o", "gone/a.html"], "gone"), (["ckpt", "--bandwidth", "x"], "not a bandwidth")]:
             done = call("report", *words, cwd=cwd)
             check(done.returncode != 0 and done.stderr.count("\n") == 1 and wanted in done.stderr, f"{words}: {done.stderr}")
+        metrics(cwd / "job.prom", events)
         # The same measures, by the other command.
         said = json.loads(call("predict", "ckpt", "--json", cwd=cwd).stdout)
         near = lambda name, value: check(math.isclose(said["numbers"][name]["value"], value, rel_tol=1e-6), f"{name}: {said}")
