@@ -106,16 +106,19 @@ std::string advice(const History& job, const journal::Measurements& m) {
                      least = predict::loss(measured, best);
         text += fmt::format("<p>Measured: a failure every {}, a checkpoint costs {}. ",
                             seconds("mtbf", m.mtbf), seconds("mean_cost", m.cost));
+        bool as_good = false;  // nobody changes an interval for less than a thousandth
         if (m.intervals > 0) {
             const double now = predict::loss(measured, m.interval);
+            as_good = now - least < 0.001;
             text += fmt::format("Every {} costs {}, every ", seconds("interval", m.interval),
                                 number("interval_loss", now, predict::percent(now)));
         } else {
             text += "Every ";
         }
-        text += fmt::format("{} {}{}: <code>--interval auto --mtbf {:.0f}s</code>.</p>\n",
+        text += fmt::format("{} {}{}{}: <code>--interval auto --mtbf {:.0f}s</code>.</p>\n",
                             seconds("best_interval", best), m.intervals > 0 ? "" : "costs ",
-                            number("best_loss", least, predict::percent(least)), m.mtbf);
+                            number("best_loss", least, predict::percent(least)),
+                            as_good ? " (no interval costs noticeably less)" : "", m.mtbf);
         text += fmt::format("<p class=\"dim\">Interval: {}. Cost: {}.{}</p>\n", predict::kDaly.paper,
                             predict::kExpected.paper,
                             m.failures < 5 ? " So few failures are a rough measure." : "");
