@@ -1,8 +1,10 @@
 #include "base/text.h"
 
 #include <algorithm>
+#include <cctype>
 #include <cmath>
 #include <cstdlib>
+#include <string_view>
 
 #include "base/error.h"
 
@@ -35,6 +37,39 @@ double parse_duration(const std::string& text, const std::string& what) {
     if (total > kLongestDuration)
         throw Error(fmt::format("{}: '{}' is longer than 100 years", what, text), ExitCode::usage);
     return total;
+}
+
+double parse_bytes(const std::string& text, const std::string& what, bool rate) {
+    const char* at = text.c_str();
+    char* end = nullptr;
+    const double value = std::isdigit(static_cast<unsigned char>(*at)) ? std::strtod(at, &end) : 0;
+    std::string unit = end ? end : "";
+    if (rate && unit.ends_with("/s")) unit.resize(unit.size() - 2);
+    double scale = unit.empty() || unit == "B" ? 1 : 0;
+    constexpr std::string_view kPrefixes = "KMGTPE";
+    const size_t power =
+        unit.empty() ? std::string::npos : kPrefixes.find(static_cast<char>(std::toupper(unit[0])));
+    if (power != std::string::npos && (unit.substr(1) == "B" || unit.substr(1) == "iB"))
+        scale = std::pow(unit.size() == 3 ? 1024.0 : 1000.0, static_cast<double>(power + 1));
+    const double bytes = value * scale;
+    if (!(bytes > 0) || bytes > 1e24)
+        throw Error(
+            fmt::format("{}: '{}' is not {} (examples: {})", what, visible(text),
+                        rate ? "a bandwidth" : "a size", rate ? "500MB/s, 2GiB/s" : "16GB, 512MiB, 1.5TB"),
+            ExitCode::usage);
+    return bytes;
+}
+
+std::string human_duration(double seconds) {
+    if (!(seconds < 1e12)) return "never";
+    if (seconds == 0) return "0 s";
+    if (seconds < 0.1) return fmt::format("{:.1f} ms", seconds * 1e3);
+    if (seconds < 10) return fmt::format("{:.2f} s", seconds);
+    if (seconds < 120) return fmt::format("{:.1f} s", seconds);
+    if (seconds < 7200) return fmt::format("{:.1f} min", seconds / 60);
+    if (seconds < 2 * 86400) return fmt::format("{:.1f} h", seconds / 3600);
+    if (seconds < 2 * 365.25 * 86400) return fmt::format("{:.1f} d", seconds / 86400);
+    return fmt::format("{:.1f} years", seconds / (365.25 * 86400));
 }
 
 std::string human_size(uint64_t bytes) {

@@ -15,6 +15,10 @@ inline constexpr double kLongestDuration = 100 * 365.25 * 86400;
 // "0.2s", "10m", "1h30m", "500ms", or plain seconds -> seconds, 0 to kLongestDuration; throws Error naming
 // `what`.
 double parse_duration(const std::string& text, const std::string& what);
+// "16GB", "16GiB", "500MB/s" where `rate`, or plain bytes -> bytes, more than 0; throws Error naming `what`.
+double parse_bytes(const std::string& text, const std::string& what, bool rate = false);
+// 90 -> "1.5 min"
+std::string human_duration(double seconds);
 // 1536 -> "1.5 KiB"
 std::string human_size(uint64_t bytes);
 // "2026-11-21 16:00:00", of this machine's time zone

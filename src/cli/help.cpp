@@ -68,6 +68,18 @@ For jobs under `fermata run --launcher own`.
         {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},
         {"inspect", {"[OPTIONS]", "Example:\n  fermata inspect --ckpt-dir ckpt --regions\n"}},
         {"compact", {"[OPTIONS]", "Example:\n  fermata compact --ckpt-dir ckpt --keep 1\n"}},
+        {"report", {"[OPTIONS] [DIR]", R"(Examples:
+  fermata report                                   the newest job in fermata-ckpt: fermata-report.html
+  fermata report ckpt -o solver.html --bandwidth 2GB/s
+)"}},
+        {"predict", {"[OPTIONS] [DIR]", R"(Examples:
+  fermata predict                                 from the journal in fermata-ckpt: what its newest job measured
+  fermata predict ckpt --mtbf 6h --plot cost.svg
+  fermata predict --checkpoint 300s --restart 600s --mtbf 1h --interval 10m
+  fermata predict --levels "memory 2s 5h, buddy 20s 2d, files 300s 20d"
+  fermata predict -n 256 --rank-mtbf 5000d --replicas 25%,50%,100% --checkpoint 60s
+  fermata predict --memory 4TB --bandwidth 500MB/s --storage 200TB --disk 1TB     how long a dump takes
+)"}},
         {"batch", {"[OPTIONS] -- [OPTIONS OF RUN] [--] PROG [ARGS...]", R"(Examples:
   fermata batch --slot 48h -- -n 64 -- ./solver input.nml > job.sh && sbatch job.sh
   fermata batch --slot 2h..48h --total 96h --option --partition=spare -- -n 64 -- ./solver > job.sh

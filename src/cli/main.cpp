@@ -9,6 +9,8 @@
 #include "cli/batch.h"
 #include "cli/commands.h"
 #include "cli/help.h"
+#include "cli/predict.h"
+#include "cli/report.h"
 #include "cli/scan.h"
 #include "files/folder.h"
 #include "keeping/levels/words.h"
@@ -164,6 +166,11 @@ void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
     add("--save-options", t.save_options, "WORDS", "how images are written: words, see below");
     add("--layout", t.layout, "files|shared|node|group:N",
         "a file per rank (default), one for the whole job, per node or per N ranks");
+    add("--metrics", o.metrics, "FILE.prom", "numbers for Prometheus, for node_exporter's textfile collector")
+        ->check([](const std::string& file) {
+            return file.ends_with(".prom") ? ""
+                                           : "the textfile collector reads names that end with .prom only";
+        });
     app->add_flag("-v,--verbose", o.verbose, "say every checkpoint on stderr, with its phases");
 }
 
@@ -242,6 +249,8 @@ struct Words {
     std::string renew_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
+    cli::PredictWords predict;
+    cli::ReportWords report;
     std::vector<std::string> scheduler_options;
     std::vector<std::string> run_words;  // batch: behind its "--"
 };
@@ -436,6 +445,12 @@ constexpr struct {
      }},
     {"inspect", "what a generation holds", add_inspect, [](Words& w) { return cli::inspect(store_of(w)); }},
     {"compact", "make a generation that refers to earlier ones stand alone", add_compact, compact},
+    {"report", "what became of a job, as one page with pictures",
+     [](CLI::App* app, Words& w) { cli::add_report(app, w.report); },
+     [](Words& w) { return cli::report(w.report); }},
+    {"predict", "how often to save, and what that costs",
+     [](CLI::App* app, Words& w) { cli::add_predict(app, w.predict); },
+     [](Words& w) { return cli::predict(w.predict); }},
     {"batch", "write a job script that goes on until the program is done", add_batch, batch},
     {"doctor", "what this machine has of what Fermata needs", add_doctor,
      [](Words& w) { return cli::doctor(w.json); }},

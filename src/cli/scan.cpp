@@ -121,10 +121,17 @@ void take_programs(const CLI::App& sub, const std::vector<std::string>& words, S
 Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
     Scanned found;
     const bool takes_program = sub.get_name() == "run";
+    const bool takes_directory = sub.get_name() == "predict" || sub.get_name() == "report";
     const bool has_mpiexec = takes_program || sub.get_name() == "restart";
     for (size_t at = 0; at < words.size(); ++at) {
         std::string word = words[at];
         if (!word.starts_with("-") || word == "-" || word == "--") {
+            if (takes_directory && word != "--" && word != "-" && !found.has_directory) {
+                found.has_directory = true;
+                found.own.push_back("--ckpt-dir");
+                found.own.push_back(word);
+                continue;
+            }
             if (!takes_program)
                 unexpected_argument(sub, word == "--" && at + 1 < words.size() ? words[at + 1] : word);
             if (word == "--") ++at;

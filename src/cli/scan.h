@@ -21,6 +21,7 @@ struct Scanned {
     std::vector<std::string> command;   // the program and its arguments
     std::vector<ScannedPart> more;      // programs behind it
     bool help = false;
+    bool has_directory = false;  // a word named it
 };
 
 // `words`: what follows the subcommand's name. Throws Error (exit code 2) that names the word and what to do.

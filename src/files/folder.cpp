@@ -203,7 +203,8 @@ std::string Folder::text(const std::string& name, uint64_t most) const {
     return read_rest(fd.get(), path_of(name), most);
 }
 
-void Folder::put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const {
+void Folder::put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced,
+                 mode_t mode) const {
     std::string temporary = name + ".new";
     // A killed process has left it; a link is removed, not followed.
     if (!remove_file(temporary) && errno != ENOENT) fail_errno("cannot remove {}", path_of(temporary));
@@ -218,6 +219,7 @@ void Folder::put(const std::string& name, const std::function<void(const Put&)>&
             if (waiting.size() >= kPieces) write(std::exchange(waiting, {}));
         });
         write(waiting);
+        if (mode != 0600 && ::fchmod(fd.get(), mode) != 0) fail_errno("cannot change {}", path_of(temporary));
         if (synced) sync_file(fd.get(), path_of(temporary));
     }
     if (!rename(temporary, name)) fail_errno("cannot rename {} to {}", path_of(temporary), path_of(name));
@@ -230,6 +232,10 @@ void Folder::replace(const std::string& name, const std::string& content) const 
 }
 void Folder::replace(const std::string& name, const std::function<void(const Put&)>& fill) const {
     put(name, fill, true);
+}
+void Folder::publish(const std::string& name, const std::string& content) const {
+    put(
+        name, [&](const Put& put) { put(content); }, false, 0644);
 }
 void Folder::replace_unsynced(const std::string& name, const std::string& content) const {
     put(

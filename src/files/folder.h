@@ -85,6 +85,8 @@ class Folder {
     void replace(const std::string& name, const std::function<void(const Put&)>& fill) const;
     // The same, and nothing is brought to storage.
     void replace_unsynced(const std::string& name, const std::string& content) const;
+    // The same, and everybody may read it (0644).
+    void publish(const std::string& name, const std::string& content) const;
 
     // The status of what has this name, links not followed; none when nothing has it.
     std::optional<struct stat> look(const std::string& name) const;
@@ -116,7 +118,8 @@ class Folder {
     };
     static std::optional<Folder> open(int at, const std::string& name, const std::string& path, int flags);
     std::optional<Fd> try_open(const std::string& name, int flags, mode_t mode = 0) const;
-    void put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced) const;
+    void put(const std::string& name, const std::function<void(const Put&)>& fill, bool synced,
+             mode_t mode = 0600) const;
     Fd checked(const std::string& name, int flags) const;
     Fd made_by_us(const std::string& name, int flags) const;
     std::shared_ptr<const Open> open_;

@@ -24,6 +24,7 @@ constexpr struct {
     {Kind::request, "request"},
     {Kind::phase, "phase"},
     {Kind::checkpoint, "checkpoint"},
+    {Kind::copy, "copy"},
     {Kind::renewal, "renewal"},
     {Kind::masked, "masked"},
     {Kind::loss, "loss"},
@@ -198,6 +199,11 @@ std::string sentence(const Event& event) {
                 return fmt::format("the program has saved its own state, {}, in {:.2f} s", text("generation"),
                                    number("seconds"));
             return fmt::format("checkpoint {}: {} in {:.2f} s", text("generation"), bytes(),
+                               number("seconds"));
+        case Kind::copy:
+            if (event.fields.value("ok", json()) != true)
+                return fmt::format("no copy of {} in {}: {}", text("generation"), text("level"), text("why"));
+            return fmt::format("{} is in {}, too: {} in {:.2f} s", text("generation"), text("level"), bytes(),
                                number("seconds"));
         case Kind::loss:
             return text("why");

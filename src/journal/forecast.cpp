@@ -1,7 +1,6 @@
 #include "journal/forecast.h"
 
 #include <algorithm>
-#include <cmath>
 
 #include "base/invariant.h"
 
@@ -14,12 +13,6 @@ constexpr double kEnding = 2;
 constexpr double kMostGrowth = 2;  // of the bytes, from one checkpoint to the next
 
 }  // namespace
-
-double best_interval(double cost, double mtbf) {
-    if (cost >= 2 * mtbf) return mtbf;
-    const double x = cost / (2 * mtbf);
-    return std::sqrt(2 * cost * mtbf) * (1 + std::sqrt(x) / 3 + x / 9) - cost;
-}
 
 void Forecast::learn(const Measured& one) {
     always(one.until_saving >= 0 && one.writing >= 0, "a checkpoint that took less than no time");

@@ -23,10 +23,6 @@ struct Measured {
     static constexpr double kSlowDown = 0.1;
 };
 
-// Daly's higher-order optimum of the time between two checkpoints (Future Generation Computer Systems 22,
-// 2006), for checkpoints that cost so much and failures that come so often; seconds.
-double best_interval(double cost, double mtbf);
-
 class Forecast {
   public:
     void learn(const Measured& one);

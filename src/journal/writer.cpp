@@ -20,7 +20,7 @@ int64_t now_ms() {
 
 void Writer::note(Kind kind, nlohmann::json fields) noexcept try {
     const Event event{kind, job_, now_ms(), std::move(fields)};
-    if (listener_) listener_(event);
+    for (const auto& listener : listeners_) listener(event);
     try {
         append(to_line(event));
     } catch (const Error& error) {

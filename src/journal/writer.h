@@ -5,6 +5,7 @@
 #include <functional>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "files/folder.h"
 #include "journal/event.h"
@@ -19,8 +20,8 @@ class Writer {
 
     // Now, by this machine's clock. Never throws.
     void note(Kind kind, nlohmann::json fields = nlohmann::json::object()) noexcept;
-    // Hears of every event as well: progress on a terminal.
-    void also_tell(std::function<void(const Event&)> listener) { listener_ = std::move(listener); }
+    // Hears of every event as well: progress on a terminal, metrics.
+    void also_tell(std::function<void(const Event&)> listener) { listeners_.push_back(std::move(listener)); }
 
   private:
     void append(const std::string& line);
@@ -29,7 +30,7 @@ class Writer {
 
     const std::string directory_;
     const uint64_t job_;
-    std::function<void(const Event&)> listener_;
+    std::vector<std::function<void(const Event&)>> listeners_;
     files::Folder folder_;
     Fd file_;
     bool cut_off_ = false;  // the last line: the next one begins on a line of its own

@@ -23,7 +23,13 @@ struct OfOwn {
     std::string replicas;      // which ranks have copies; "" = none
 };
 
-struct SubmitOptions {
+// TellingOptions say where the job tells what it does.
+struct TellingOptions {
+    bool verbose = false;
+    std::string metrics;  // a file for Prometheus; empty = none
+};
+
+struct SubmitOptions : TellingOptions {
     int ranks = 0;
     std::string mpi = "auto";
     std::string ckpt_dir = "fermata-ckpt";
@@ -44,8 +50,7 @@ struct SubmitOptions {
     unsigned spares = 0;  // nodes kept free for what is lost
     OfOwn of_own;
     std::string interrupt = "checkpoint";  // what Ctrl-C does first; "program": it is handed on
-    bool verbose = false;
-    bool own_state = false;  // every checkpoint is the program's own work (libfermata)
+    bool own_state = false;                // every checkpoint is the program's own work (libfermata)
     root::Limits limits;
     std::vector<std::string> command;  // run
     std::vector<launch::Part> more;    // run: programs behind a ":"

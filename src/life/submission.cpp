@@ -170,6 +170,7 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.goes_on = what.goes_on;
     settings.program_interrupt = options.interrupt == "program";
     settings.journal = what.journal;
+    if (what.metrics) settings.each_turn = [metrics = what.metrics] { metrics->turn(); };
     // A job that saves itself every few minutes would fill the disk; one that is asked saves what it was
     // asked for.
     settings.keep = options.keep.value_or(settings.interval != 0 ? 3 : 0);

@@ -11,6 +11,7 @@
 #include "image/image.h"
 #include "launch/launcher.h"
 #include "life/options.h"
+#include "metrics/metrics.h"
 #include "root/plan/settings.h"
 #include "root/root.h"
 #include "store/store.h"
@@ -34,12 +35,13 @@ struct Submission {
     image::KeyPointer key;
     uint64_t job_number = 0;
     uint32_t restarts = 0;
-    bool may_restart = false;           // a supervisor goes on when it fails
-    root::GoesOn goes_on;               // whether it does so after such a failure
-    int64_t began = 0;                  // ms; the first life here
-    journal::WriterPointer journal;     // of all lives
-    bool again = false;                 // an earlier life of this process's job has failed
-    std::vector<std::string> suspects;  // nodes that were lost then, by host name
+    bool may_restart = false;                   // a supervisor goes on when it fails
+    root::GoesOn goes_on;                       // whether it does so after such a failure
+    int64_t began = 0;                          // ms; the first life here
+    journal::WriterPointer journal;             // of all lives
+    std::shared_ptr<metrics::Metrics> metrics;  // the same; null = none
+    bool again = false;                         // an earlier life of this process's job has failed
+    std::vector<std::string> suspects;          // nodes that were lost then, by host name
 };
 
 // How a life ended.

@@ -64,6 +64,10 @@ class Supervisor {
         if (progress_wanted(what_.options.verbose))
             what_.journal->also_tell(
                 [progress = Progress()](const journal::Event& event) mutable { progress.show(event); });
+        if (what_.options.metrics.empty()) return;
+        what_.metrics = std::make_shared<metrics::Metrics>(what_.options.metrics);
+        what_.journal->also_tell(
+            [metrics = what_.metrics](const journal::Event& event) { metrics->hear(event); });
     }
 
     int run() {
@@ -128,7 +132,7 @@ class Supervisor {
         // An older one in the same directory may be another job's work.
         Candidates which{what_.job_number, true, false, {}};
         if (earlier) which.below = newest_.number();
-        std::vector<store::GenerationInfo> list = choose_generation(store, {}, which);
+        std::vector<store::GenerationInfo> list = choose_generation(store, SubmitOptions(), which);
         const store::GenerationInfo& next = list[0];
         // What was saved since the restart has the new places already.
         what_.options.moved = next.number > first_.number() ? std::vector<std::string>() : moved_;

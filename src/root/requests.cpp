@@ -161,6 +161,8 @@ void Root::answer(const Request& request, const Outcome& outcome) {
         fields["bytes"] = outcome.bytes;
         fields["seconds"] = outcome.seconds;
         fields["standing"] = m.standing;
+        fields["behind"] = m.behind;
+        fields["cost"] = m.cost();
         fields["bandwidth"] = m.writing > 0 ? static_cast<double>(m.bytes) / m.writing : 0;
     }
     note(journal::Kind::checkpoint, std::move(fields));

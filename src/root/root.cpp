@@ -84,6 +84,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
         watch_losses();
         keeper_.turn(tree::now_ms());
         say_what_was_mended();
+        if (settings_.each_turn) settings_.each_turn();
     }
     save_what_nodes_keep();
     if (!launcher_end_) end_launcher();

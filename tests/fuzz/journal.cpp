@@ -1,5 +1,6 @@
 // A job's journal, which may be cut off anywhere, or somebody else's.
 #include "fuzz.h"
+#include "journal/history.h"
 #include "journal/reader.h"
 
 namespace fermata::fuzz {
@@ -22,6 +23,14 @@ Verdict run_journal(Input input) {
         require(said.find('\n') == std::string::npos && said.find('\x1b') == std::string::npos,
                 "a sentence moves the cursor");
     }
+    size_t events = 0;
+    for (const journal::History& job : journal::histories(contents.events)) {
+        events += job.events;
+        require(!(job.running() < 0), "ranks that ran for less than no time");
+        for (size_t i = 0; i <= job.lives.size(); ++i)
+            require(job.lost_after(i) >= 0, "less than no work was lost");
+    }
+    require(events == contents.events.size(), "an event of no job");
     return contents.events.empty() || contents.not_ours > 0 ? Verdict::refused : Verdict::accepted;
 }
 
@@ -37,6 +46,8 @@ std::vector<Bytes> journal_seeds() {
         {{"origin", "command"}, {"stop", true}},
         {{"phase", "converge"}, {"seconds", 2.5}, {"last", "b"}, {"waits", "rank 3: MPI_Recv"}},
         {{"ok", true}, {"generation", "gen-000003"}, {"bytes", 1ull << 40}, {"seconds", 1e3}},
+        {{"ok", true}, {"generation", "gen-000003"}, {"level", "buddy"}, {"seconds", 2}},
+        {{"ok", true}, {"seconds", 0.1}},
         {{"why", "rank 1 (pid 5 on b) is gone"}},
         {{"code", 137}, {"why", "killed"}},
         {{"number", 2}, {"from", "gen-000003"}, {"pause", 1}},

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "journal/forecast.h"
+#include "predict/interval.h"
 
 namespace fermata::keeping {
 namespace {
@@ -48,7 +49,7 @@ void AutoLevels::memory(double cost, uint64_t bytes) {
 // As --interval auto does, until one has been in memory.
 void AutoLevels::no_memory(double cost) {
     if (on() && memory_cost_ == 0)
-        settings_.interval = std::max(journal::best_interval(cost, settings_.mtbf), kLeastWork * cost);
+        settings_.interval = std::max(predict::daly(cost, settings_.mtbf), kLeastWork * cost);
 }
 
 void AutoLevels::buddies(uint64_t bytes, double seconds) {
@@ -67,15 +68,15 @@ void AutoLevels::plan() {
     if (memory_cost_ == 0 || files_.bandwidth == 0) return;
     if (no_buddies_.empty() && buddies_.bandwidth == 0) return;
     const double failures = 1 / settings_.mtbf;
-    std::vector<level::LevelCost> costs = {{"memory", memory_cost_, failures * kOfRanks, true}};
+    std::vector<predict::LevelCost> costs = {{"memory", memory_cost_, failures * kOfRanks, true}};
     if (no_buddies_.empty()) costs.push_back({"buddy", buddies_.cost(bytes_), failures * kOfNode, false});
     const double others = no_buddies_.empty() ? kOfMore : kOfNode + kOfMore;
     costs.push_back({"files", files_.cost(bytes_), failures * others, true});
-    plan_ = level::best_plan(costs);
+    plan_ = predict::best_plan(costs);
     level::Levels& levels = settings_.levels;
     levels.buddy.reset();
     double least = kLeastWork * memory_cost_;
-    for (level::PlannedLevel& one : plan_.levels) {
+    for (predict::PlannedLevel& one : plan_.levels) {
         one.period = least = std::max(one.period, least);
         (one.name == "memory"  ? levels.memory
          : one.name == "buddy" ? levels.buddy
@@ -88,7 +89,7 @@ nlohmann::json AutoLevels::status() const {
     nlohmann::json all = {{"mtbf", settings_.mtbf},
                           {"shares", {{"ranks", kOfRanks}, {"node", kOfNode}, {"more", kOfMore}}}};
     if (!no_buddies_.empty()) all["no_buddies"] = no_buddies_;
-    for (const level::PlannedLevel& one : plan_.levels)
+    for (const predict::PlannedLevel& one : plan_.levels)
         all["levels"].push_back({{"name", one.name},
                                  {"cost", one.cost},
                                  {"rate", one.rate},

@@ -1,5 +1,5 @@
 // AutoLevels chooses the levels of a job and how often (`--levels auto`): each is measured once at full
-// speed, then level::Plan is made of what they cost and of the time between failures, and made again when
+// speed, then predict::Plan is made of what they cost and of the time between failures, and made again when
 // what a checkpoint costs has changed. No clock and no I/O.
 #pragma once
 
@@ -9,7 +9,7 @@
 #include <string>
 
 #include "keeping/account/settings.h"
-#include "level/plan.h"
+#include "predict/levels.h"
 
 namespace fermata::keeping {
 
@@ -52,7 +52,7 @@ class AutoLevels {
     uint64_t bytes_ = 0;  // of the newest generation in memory
     Copying buddies_, files_;
     std::string no_buddies_;  // why; "" = there are some
-    level::Plan plan_;        // empty: not all is measured
+    predict::Plan plan_;      // empty: not all is measured
 };
 
 }  // namespace fermata::keeping

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "base/generation.h"
+#include "journal/writer.h"
 #include "level/levels.h"
 #include "store/generation.h"
 
@@ -23,6 +24,7 @@ struct Settings {
     double mtbf = 86400;  // seconds between failures, for auto
     unsigned keep = 0;    // generations; 0 = all
     bool verbose = false;
+    journal::WriterPointer journal;  // null = none
 };
 
 }  // namespace fermata::keeping

@@ -11,6 +11,7 @@ class BuddyCopies : public Copies {
     static Kind kind();
 
     std::string place_on(const std::vector<std::string>& nodes) override;
+    const char* word() const override { return "buddy"; }
     const char* name() const override { return "second copies"; }
     std::string warning() const override { return means_.account.buddies.warning(); }
     bool writes_memory() const override { return true; }

@@ -135,7 +135,18 @@ void Copies::settle(RoundOver over) {
     }
     if (!over.why_not.empty()) failed(over);
     tell(over);
+    note(over);
     trouble_ = over.why_not;
+}
+
+void Copies::note(const RoundOver& over) const {
+    if (!means_.settings.journal) return;
+    means_.settings.journal->note(journal::Kind::copy, {{"ok", over.why_not.empty()},
+                                                        {"level", word()},
+                                                        {"generation", over.newest().name()},
+                                                        {"bytes", over.bytes},
+                                                        {"seconds", over.seconds},
+                                                        {"why", over.why_not}});
 }
 
 void Copies::tell(const RoundOver& over, const char* done, const char* failed) {

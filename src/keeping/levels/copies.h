@@ -29,6 +29,7 @@ class Copies : public Round {
 
     // Takes the nodes that the job runs on. "", or a line why they cannot have copies of this level.
     virtual std::string place_on(const std::vector<std::string>&) { return {}; }
+    virtual const char* word() const = 0;  // of its level, in --levels
     // "second copies": what a job goes on without when place_on() has said why.
     virtual const char* name() const = 0;
     // A line on what cannot be counted on; "" = nothing.
@@ -109,6 +110,7 @@ class Copies : public Round {
     };
     bool must_wait(const Moment& moment) const;
     void settle(RoundOver over);
+    void note(const RoundOver& over) const;  // in the journal
 
     std::optional<UnderWay> under_way_;
     int64_t begun_ = 0;    // ms: when the newest one was begun

@@ -10,6 +10,7 @@ class FileCopies : public Copies {
     using Copies::Copies;
     static Kind kind();
 
+    const char* word() const override { return "files"; }
     const char* name() const override { return "copies in files"; }
     bool goes_to_files() const override { return true; }
     // The newest generation went to files directly: the next copy is due one period from now.

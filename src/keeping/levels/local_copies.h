@@ -11,6 +11,7 @@ class LocalCopies : public Copies {
     using Copies::Copies;
     static Kind kind();
 
+    const char* word() const override { return "local"; }
     const char* name() const override { return "copies in local directories"; }
     std::vector<Generation> coming_to(Medium medium) const override;
     bool reads_manifest() const override { return is_wanted(means_.settings.levels); }

@@ -13,6 +13,7 @@ class ParityRounds : public Copies {
     static Kind kind();
 
     std::string place_on(const std::vector<std::string>& nodes) override;
+    const char* word() const override { return "rs"; }
     const char* name() const override { return "parity"; }
     bool writes_memory() const override { return true; }
     bool turn(const Moment& moment) override;

@@ -2,6 +2,8 @@
 
 #include <algorithm>
 
+#include "predict/interval.h"
+
 namespace fermata::root {
 namespace {
 
@@ -28,7 +30,7 @@ double Schedule::interval() const {
     if (interval_ >= 0) return interval_;
     auto cost = forecast_.cost();
     if (!cost) return std::min(60.0, mtbf_ / 100);  // the first one measures
-    return std::max(journal::best_interval(*cost, mtbf_), *cost * 2);
+    return std::max(predict::daly(*cost, mtbf_), *cost * 2);
 }
 
 void Schedule::plan(int64_t now) {

@@ -10,7 +10,6 @@
 #include "base/generation.h"
 #include "image/save_options.h"
 #include "journal/forecast.h"
-#include "journal/writer.h"
 #include "keeping/account/settings.h"
 #include "store/store.h"
 
@@ -51,10 +50,10 @@ struct Settings : keeping::Settings {
     uint32_t restarts = 0;     // that lie behind it, here
     bool may_restart = false;  // a supervisor goes on from the newest generation when it fails
     GoesOn goes_on;
-    bool program_interrupt = false;  // SIGINT is the program's, and Fermata hands it on
-    journal::WriterPointer journal;  // null = none
-    bool own_state = false;          // every checkpoint is the program's own work (libfermata)
-    bool note_end = false;           // exit code 0 is noted in the directory also when no generation was made
+    bool program_interrupt = false;   // SIGINT is the program's, and Fermata hands it on
+    std::function<void()> each_turn;  // of the root's loop; null = none
+    bool own_state = false;           // every checkpoint is the program's own work (libfermata)
+    bool note_end = false;  // exit code 0 is noted in the directory also when no generation was made
     Limits limits;
 };
 

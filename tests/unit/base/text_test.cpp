@@ -36,6 +36,25 @@ TEST(Duration, RefusesInOneLineWhatIsNone) {
     }
 }
 
+TEST(Sizes, InDecimalAndBinaryUnits) {
+    EXPECT_EQ(parse_bytes("16", "--x"), 16);
+    EXPECT_EQ(parse_bytes("16GB", "--x"), 16e9);
+    EXPECT_EQ(parse_bytes("1.5KiB", "--x"), 1536);
+    EXPECT_EQ(parse_bytes("2kB", "--x"), 2000);
+    EXPECT_EQ(parse_bytes("500MB/s", "--x", true), 5e8);
+    EXPECT_EQ(parse_bytes("1TB", "--x", true), 1e12);
+    for (const char* text :
+         {"", "0", "-1", "x", "1X", "1XB", "1G", "1 GB", "nan", "inf", "1e99", "GB", "1GB/s", "1iB", "1GBx"})
+        EXPECT_THROW(parse_bytes(text, "--x"), Error) << text;
+}
+
+TEST(Durations, ForPeople) {
+    EXPECT_EQ(human_duration(0.0123), "12.3 ms");
+    EXPECT_EQ(human_duration(1276.5), "21.3 min");
+    EXPECT_EQ(human_duration(1e300), "never");
+    EXPECT_EQ(human_duration(0.0 / 0.0), "never");
+}
+
 TEST(Bytes, ComeBackFromUtf8AsTheyWere) {
     const std::vector<std::string> words = {"plain",
                                             "caf\xc3\xa9",

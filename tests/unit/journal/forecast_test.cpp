@@ -1,27 +1,10 @@
-// What a checkpoint will cost: Daly's formula against its table, the last one before the end of the wall
-// time.
+// What a checkpoint will cost, by those that were measured.
 #include "journal/forecast.h"
 
 #include <gtest/gtest.h>
 
-#include <cmath>
-
 namespace fermata::journal {
 namespace {
-
-// Cost, mean time between failures, Daly's interval, the exact optimum.
-TEST(Forecast, DalysIntervalIsThatOfHisTable) {
-    constexpr double kTable[][4] = {{60, 3600, 617.88, 617.89},     {300, 86400, 7001.39, 7001.40},
-                                    {600, 86400, 9786.27, 9786.33}, {1200, 21600, 6422.22, 6423.23},
-                                    {300, 3600, 1276.50, 1276.88},  {1800, 14400, 6050, 6053.42}};
-    for (auto& [cost, mtbf, daly, exact] : kTable) {
-        EXPECT_NEAR(best_interval(cost, mtbf), daly, 0.01) << cost << ", " << mtbf;
-        // (1 - tau / M) e^(tau / M) = e^(-C / M)
-        EXPECT_NEAR((1 - exact / mtbf) * std::exp(exact / mtbf), std::exp(-cost / mtbf), 1e-5);
-    }
-    EXPECT_EQ(best_interval(7200, 3600), 3600);  // as much as two of them: no interval is good
-    EXPECT_EQ(best_interval(9000, 3600), 3600);
-}
 
 Measured measured(double until_saving, double writing, uint64_t bytes) {
     Measured one;

@@ -5,8 +5,8 @@
 
 #include <cmath>
 
-#include "journal/forecast.h"
 #include "keeping/levels/words.h"
+#include "predict/interval.h"
 
 namespace fermata::keeping {
 namespace {
@@ -90,7 +90,7 @@ TEST(AutoLevels, WithoutMemoryItIsAsIntervalAuto) {
     Settings settings = automatic();
     AutoLevels planned(settings);
     planned.no_memory(10);
-    EXPECT_NEAR(settings.interval, journal::best_interval(10, kMtbf), 1e-9);
+    EXPECT_NEAR(settings.interval, predict::daly(10, kMtbf), 1e-9);
 }
 
 }  // namespace

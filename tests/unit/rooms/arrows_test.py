@@ -2,7 +2,7 @@
 """Which room of the source includes headers of which other room: only as the tables of docs/architecture.md say.
 
 A table begins after a line `<!-- arrows: FOLDER -->` and lists the rooms of that folder, lowest first: a row names
-a room and the rooms whose headers it may include. Those have to stand above it, so arrows never make a circle. A room that no
+a room and the rooms whose headers it may include; one without a name goes on with the row above. Those have to stand above it, so arrows never make a circle. A room that no
 row names, an arrow that no row allows, and a row that allows an arrow nobody uses all fail this test. So does a preset of
 CMakePresets.json that builds some rooms and leaves out one that they may include.
 """
@@ -33,8 +33,11 @@ def tables(page):
             rows = found.setdefault(begin[1], [])
         elif rows is not None and line.startswith("|"):
             cells = [cell.strip() for cell in line.strip("|").split("|")]
-            if cells[0] not in ("room", "") and set(cells[0]) != {"-"}:
-                rows.append((cells[0], {room for room in re.split(r"[,\s]+", cells[1]) if room not in ("", "–")}))
+            allowed = {room for room in re.split(r"[,\s]+", cells[1]) if room not in ("", "–")}
+            if cells[0] == "" and rows:
+                rows[-1][1].update(allowed)
+            elif cells[0] not in ("room", "") and set(cells[0]) != {"-"}:
+                rows.append((cells[0], allowed))
         elif rows:
             rows = None
     return found

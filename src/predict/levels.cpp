@@ -1,4 +1,4 @@
-#include "level/plan.h"
+#include "predict/levels.h"
 
 #include <algorithm>
 #include <cmath>
@@ -6,7 +6,7 @@
 
 #include "base/invariant.h"
 
-namespace fermata::level {
+namespace fermata::predict {
 namespace {
 
 // `left_out`: a bit for each level.
@@ -46,4 +46,4 @@ Plan best_plan(const std::vector<LevelCost>& levels) {
     return best;
 }
 
-}  // namespace fermata::level
+}  // namespace fermata::predict

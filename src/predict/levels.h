@@ -1,13 +1,12 @@
 // Plan says how often a job saves itself at which level, so that it loses the least: to first order each
 // level that is used costs sqrt(2 C r), with C what one of its checkpoints costs and r the rate of the
-// failures that no cheaper level bears (Benoit and others, IEEE Transactions on Computers, 2017). No clock
-// and no I/O.
+// failures that no cheaper level bears (source.h). No clock and no I/O.
 #pragma once
 
 #include <string>
 #include <vector>
 
-namespace fermata::level {
+namespace fermata::predict {
 
 // The cost of a level. A list of them goes from the cheapest to the one that bears everything.
 struct LevelCost {
@@ -32,4 +31,4 @@ struct Plan {
 
 Plan best_plan(const std::vector<LevelCost>& levels);
 
-}  // namespace fermata::level
+}  // namespace fermata::predict

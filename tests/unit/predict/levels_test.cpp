@@ -1,11 +1,11 @@
 // The formula for several levels, with the numbers of its paper's first order.
-#include "level/plan.h"
+#include "predict/levels.h"
 
 #include <gtest/gtest.h>
 
 #include <cmath>
 
-namespace fermata::level {
+namespace fermata::predict {
 namespace {
 
 constexpr double kDay = 86400;
@@ -45,4 +45,4 @@ TEST(Plan, TheLastLevelStays) {
 }
 
 }  // namespace
-}  // namespace fermata::level
+}  // namespace fermata::predict

@@ -1,0 +1,128 @@
+// The page of a job: bounded whatever the journal holds, and nothing that others have written is markup.
+#include "report/page.h"
+
+#include <fmt/format.h>
+#include <gtest/gtest.h>
+
+#include "report/timeline.h"
+
+namespace fermata::report {
+namespace {
+
+using journal::Event;
+using journal::Kind;
+using nlohmann::json;
+
+size_t count_of(const std::string& text, const std::string& word) {
+    size_t count = 0;
+    for (size_t at = text.find(word); at != std::string::npos; at = text.find(word, at + 1)) ++count;
+    return count;
+}
+
+std::string page_of(const std::vector<Event>& events) { return page(journal::histories(events).at(0)); }
+
+// As many lives and checkpoints as two full journals hold, of 10,000 ranks on 500 nodes.
+std::vector<Event> large(size_t lives, size_t checkpoints) {
+    std::vector<Event> events;
+    int64_t now = 1'764'147'600'000;
+    size_t generation = 0;
+    auto add = [&](Kind kind, json fields) { events.push_back({kind, 7, now += 500, std::move(fields)}); };
+    for (size_t life = 0; life < lives; ++life) {
+        add(Kind::start, {{"name", "large"}, {"ranks", 10000}, {"restored", life ? "gen-000001" : ""}});
+        add(Kind::running, {{"ranks", 10000}, {"nodes", 500}, {"mpi", "mpich"}});
+        for (size_t i = 0; i < checkpoints; ++i) {
+            const std::string name = fmt::format("gen-{:06}", ++generation);
+            for (const char* phase :
+                 {"request", "targets", "converge", "freeze", "drain", "suspend", "commit"})
+                add(Kind::phase,
+                    {{"phase", phase},
+                     {"seconds", 0.01 * static_cast<double>(i % 300)},
+                     {"generation", name},
+                     {"last", fmt::format("node-{}", (generation * 37) % 500)},
+                     {"waits",
+                      i % 3 ? ""
+                            : fmt::format(
+                                  "rank {} on node-{}: MPI_Recv from rank {}\nrank 5 on node-0: MPI_Barrier",
+                                  generation % 10000, i, i + 1)}});
+            add(Kind::checkpoint, {{"ok", i % 7 != 0},
+                                   {"generation", name},
+                                   {"level", "memory"},
+                                   {"line", "line"},
+                                   {"bytes", 1ull << 40},
+                                   {"seconds", 2.5},
+                                   {"standing", 1.0},
+                                   {"cost", 1.0},
+                                   {"bandwidth", 1e12}});
+            add(Kind::copy, {{"ok", true}, {"generation", name}, {"level", "files"}, {"seconds", 1.5}});
+        }
+        add(Kind::loss, {{"why", "rank 1 is gone"}, {"rank", 1}});
+        add(Kind::end, {{"code", 137}});
+        add(Kind::restart, {{"from", "gen-000001"}});
+    }
+    return events;
+}
+
+TEST(Page, IsBoundedWhateverTheJournalHolds) {
+    for (auto [lives, checkpoints] : {std::pair<size_t, size_t>{1, 4000}, {2000, 1}, {40, 100}, {1, 1}}) {
+        const std::string text = page_of(large(lives, checkpoints));
+        EXPECT_LT(text.size(), 3u << 20) << lives << " lives of " << checkpoints;
+        EXPECT_LT(count_of(text, "<rect"), kMostShapes + 3000) << lives << " lives of " << checkpoints;
+        EXPECT_NE(text.find("</html>"), std::string::npos);
+        EXPECT_EQ(count_of(text, "<svg"), count_of(text, "</svg>"));
+    }
+}
+
+TEST(Page, NothingThatOthersHaveWrittenIsMarkup) {
+    const std::string evil = "</title></style><script>alert(1)</script><img src=x onerror='x'>\"&\x1b[2J\x80";
+    json all = {{"name", evil},     {"host", evil},       {"command", {evil}}, {"directory", evil},
+                {"restored", evil}, {"mpi", evil},        {"why", evil},       {"phase", "drain"},
+                {"last", evil},     {"waits", evil},      {"origin", evil},    {"level", evil},
+                {"line", evil},     {"generation", evil}, {"newest", evil},    {"from", evil},
+                {"seconds", 3},     {"standing", 1},      {"bandwidth", 5},    {"bytes", 50},
+                {"ok", true},       {"ranks", 2},         {"code", 1}};
+    std::vector<Event> events;
+    int64_t now = 1'764'147'600'000;
+    for (bool ok : {true, false})
+        for (Kind kind : {Kind::start, Kind::running, Kind::request, Kind::phase, Kind::checkpoint,
+                          Kind::copy, Kind::renewal, Kind::loss, Kind::end, Kind::restart, Kind::given_up}) {
+            all["ok"] = ok;
+            events.push_back({kind, 7, now += 1000, all});
+        }
+    const std::string text = page_of(events);
+    for (const char* word : {"<script", "<img", "\x1b", "\x80[", "onerror='"})
+        EXPECT_EQ(text.find(word), std::string::npos) << word;
+    EXPECT_EQ(count_of(text, "</style>"), 1u);
+    EXPECT_EQ(count_of(text, "</title></style>"), 0u);
+    EXPECT_GT(count_of(text, "&lt;script&gt;"), 5u);
+}
+
+TEST(Page, OfAJobThatHasJustBegun) {
+    const std::vector<Event> begun = {{Kind::start, 7, 1'764'147'600'000, {{"name", "s"}}}};
+    const std::string text = page_of(begun);
+    EXPECT_NE(text.find("No checkpoint was measured"), std::string::npos);
+    EXPECT_EQ(text.find("nan"), std::string::npos);
+    EXPECT_EQ(text.find("inf"), std::string::npos);
+}
+
+TEST(Page, OfNumbersThatCannotBe) {
+    std::vector<Event> events;
+    for (int64_t time : {int64_t{253'402'300'799'000}, int64_t{0}})  // the clock was set back, by far
+        for (Kind kind :
+             {Kind::start, Kind::running, Kind::phase, Kind::checkpoint, Kind::copy, Kind::loss, Kind::end})
+            events.push_back({kind,
+                              7,
+                              time,
+                              {{"ok", true},
+                               {"seconds", 1e300},
+                               {"standing", -1e300},
+                               {"bandwidth", 1e-300},
+                               {"bytes", 1e300},
+                               {"ranks", 1e300}}});
+    const std::string text = page_of(events);
+    EXPECT_NE(text.find("</html>"), std::string::npos);
+    EXPECT_EQ(text.find("\"nan\""), std::string::npos);
+    EXPECT_EQ(text.find("\"inf\""), std::string::npos);
+}
+
+}  // namespace
+}  // namespace fermata::report
