@@ -241,7 +241,7 @@ def new_children(daemon, old):
     return []
 
 
-def killed(mpi, times="6", seed="3"):
+def killed(mpi, times="6", seed="3", how="drained"):
     """A child is killed while it starts, at random moments: the job goes on as it was."""
     draw = random.Random(int(seed))
     with Scratch("renew-killed") as cwd:
@@ -249,7 +249,7 @@ def killed(mpi, times="6", seed="3"):
         program = [PROGRAMS / f"steady.{mpi}", 1500, 2]
         wanted = harness.native(program, 2, mpi, cwd)
         gave_up = 0
-        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=LOG if how == "anywhere" else OWN) as job:
             job.wait_until(lambda: job.lines(), "the first line")
             for _ in range(int(times)):
                 if job.process.poll() is not None:
