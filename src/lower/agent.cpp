@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/log.h"
+#include "lower/agent_events.h"
 #include "lower/binding/binding.h"
 #include "lower/end_quietly.h"
 #include "lower/mpi_above.h"
@@ -54,38 +55,6 @@ timespec time_of(Pace pace, Naps& naps) {
             break;
     }
     return {0, static_cast<long>(naps.next_ns())};
-}
-
-// The event that a message is, where it is one.
-std::optional<Event> event_of(const wire::Message& message) {
-    if (std::holds_alternative<wire::Begin>(message)) return Event::begin;
-    if (std::holds_alternative<wire::Clock>(message)) return Event::clock;
-    if (std::holds_alternative<wire::Freeze>(message)) return Event::freeze;
-    if (std::holds_alternative<wire::Take>(message)) return Event::take;
-    if (std::holds_alternative<wire::Drain>(message)) return Event::drain;
-    if (std::holds_alternative<wire::LogOrder>(message)) return Event::orders;
-    if (std::holds_alternative<wire::Save>(message)) return Event::save;
-    if (std::holds_alternative<wire::Renew>(message)) return Event::save;
-    if (std::holds_alternative<wire::Placed>(message)) return Event::placed;
-    if (std::holds_alternative<wire::Resume>(message)) return Event::resume;
-    if (std::holds_alternative<wire::Cancel>(message)) return Event::cancel;
-    if (std::holds_alternative<wire::Leave>(message)) return Event::leave;
-    if (std::holds_alternative<wire::Go>(message)) return Event::go;
-    return {};
-}
-
-// The epoch of the checkpoint that the message belongs to, where only a rank that takes part in it may hear
-// it.
-std::optional<uint32_t> epoch_of(const wire::Message& message) {
-    if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::LogOrder>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Renew>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Placed>(&message)) return m->epoch;
-    if (auto* m = std::get_if<wire::Leave>(&message); m && m->epoch > 0) return m->epoch;
-    return {};
 }
 
 sem_t ready;

@@ -23,7 +23,7 @@ std::optional<wire::Digest> digest_of(const std::string& hex) {
     return digest;
 }
 
-// Of a frame.
+// Bytes that fit into one message.
 constexpr size_t kMostOfLogs = wire::kMaxPayload - (1u << 20);
 
 }  // namespace

@@ -2,9 +2,11 @@
 """Storms of renewals over whole programs: fresh MPI libraries every 0.2 to 2 s while they run, and the native lines.
 
     tests/suites/hops.py [CASE…] [--mpi openmpi|mpich] [--libraries same|either] [--between MIN MAX] [--hops N] [--seed S]
+                         [--message-log]
 
 CASE: those of tests/system/application_test.py (default: all but big, which needs 6 GiB) and of tests/applications/cases.py.
 --libraries either: each renewal draws Open MPI or MPICH. --hops: a program is run again until it has seen so many.
+--message-log: the ranks are renewed wherever they are, instead of in a safe state.
 """
 import argparse
 import pathlib
@@ -67,7 +69,8 @@ def over_one_run(program, base, draw, options):
     cwd = base / f"run-{draw.randrange(10**9)}"
     program.prepare(cwd)
     took, case = [], program.case
-    with Job.run(case.program, case.ranks, cwd, mpi=options.mpi or case.abi, extra=["--launcher", "own"]) as job:
+    with Job.run(case.program, case.ranks, cwd, mpi=options.mpi or case.abi,
+                 extra=["--message-log"] if options.message_log else ["--launcher", "own"]) as job:
         while job.process.poll() is None:
             end = time.monotonic() + draw.uniform(*options.between)
             while time.monotonic() < end and job.process.poll() is None:
@@ -109,6 +112,7 @@ def main():
     parser.add_argument("--between", nargs=2, type=float, default=[0.2, 2])
     parser.add_argument("--hops", type=int, default=1)
     parser.add_argument("--seed", default="1")
+    parser.add_argument("--message-log", action="store_true")
     options = parser.parse_args()
     bad = 0
     for name in options.cases or SMALL:

@@ -1,7 +1,8 @@
 #!/usr/bin/env python3
 """Ranks that get new lower halves while they run (`fermata renew`): the native lines after renewals at random moments.
 
-    renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED] [same|either]    programs: below; either: on either library
+    renew_test.py storm openmpi|mpich PROGRAM [SECONDS BETWEEN] [SEED] [same|either] [drained|anywhere]
+                                  programs: below; either: on either library; anywhere: with a message log
     renew_test.py held openmpi|mpich CASE...                              programs that stand where tests/programs/trap.c says
     renew_test.py anywhere openmpi|mpich HOW...                           how ranks wait for one that computes: tests/programs/computes.c
     renew_test.py kept openmpi asyncio
@@ -60,13 +61,13 @@ def at_random(job, between, draw, libraries):
         times += 1
 
 
-def storm(mpi, name, between="0.4", seed="1", which="same"):
+def storm(mpi, name, between="0.4", seed="1", which="same", how="drained"):
     words, variables = STORMS[name]
     program = [PROGRAMS / word.replace("MPI", mpi) if word.endswith(".MPI") else word for word in words]
     env = dict(os.environ, **variables)
     with Scratch(f"renew-{name}") as cwd:
         wanted = harness.native(program, 2, mpi, cwd)
-        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=LOG if how == "anywhere" else OWN) as job:
             job.wait_until(lambda: job.lines(), "the first line")
             times = at_random(job, float(between), random.Random(int(seed)), ["openmpi", "mpich"] if which == "either" else [])
             lines = job.finish()
@@ -240,7 +241,7 @@ def new_children(daemon, old):
     return []
 
 
-def killed(mpi, times="6", seed="3"):
+def killed(mpi, times="6", seed="3", how="drained"):
     """A child is killed while it starts, at random moments: the job goes on as it was."""
     draw = random.Random(int(seed))
     with Scratch("renew-killed") as cwd:
@@ -248,7 +249,7 @@ def killed(mpi, times="6", seed="3"):
         program = [PROGRAMS / f"steady.{mpi}", 1500, 2]
         wanted = harness.native(program, 2, mpi, cwd)
         gave_up = 0
-        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=LOG if how == "anywhere" else OWN) as job:
             job.wait_until(lambda: job.lines(), "the first line")
             for _ in range(int(times)):
                 if job.process.poll() is not None:

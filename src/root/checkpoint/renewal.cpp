@@ -8,8 +8,8 @@
 
 namespace fermata::root {
 
-// Of a job with a message log: the ranks stand wherever they are, and nothing is drained. What was on its way
-// comes out of the logs again.
+// Ranks that keep a message log stand wherever they are, and nothing is drained: what was on its way comes
+// out of the logs again.
 void Checkpoint::renew_anywhere(const Request& request, double end) {
     always(!attempt_.begun && !clock_, "ranks that are told twice of one renewal");
     attempt_.disturbed.clear();

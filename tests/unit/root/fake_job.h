@@ -63,7 +63,7 @@ class FakeJob : public Job {
         return manifest;
     }
     std::string why_no_renewal(const launch::Renewal&) override { return no_renewal; }
-    wire::Renew next_world() override { return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}}; }
+    wire::Renew next_world() override { return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}, {}}; }
     void renewed() override { ++renewals; }
 
     // Makes the counts that its ranks say of their message logs; by rank.

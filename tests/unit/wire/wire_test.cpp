@@ -86,7 +86,12 @@ std::vector<Message> samples() {
         RankEnded{2, 4711, "b", 9, RankEnd::finalized},
         InputTaken{65536, true},
         Aborted{2, "b", 9, "why"},
-        Renew{9, 2, {"A=b", "C="}, "mpich", "/lower-mpich", {"/l", "libmpi.so.12", "libmpich.so.12"}},
+        Renew{
+            9, 2, {"A=b", "C="}, "mpich", "/lower-mpich", {"/l", "libmpi.so.12", "libmpich.so.12"}, {{4, 2}}},
+        Stays{"0123", 3},
+        Wrote{1, 2},
+        CopyGone{3},
+        Promoted{3, 4711, "node17", "how"},
         Waiting{{"abc", ""}},
         LogSaid{7, 3, Bytes(5)},
         LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},
