@@ -70,6 +70,8 @@ void take(History& history, const Event& event) {
         case Kind::request:
             life.phases.clear();
             break;
+        case Kind::masked:  // nothing was lost
+            break;
         case Kind::phase:
             life.phases.push_back({text_in(event, "phase"), text_in(event, "generation"),
                                    text_in(event, "last"), text_in(event, "waits"), event.time_ms,

@@ -425,6 +425,7 @@ void Agent::go_on(Action action) {
         default:  // go_on_alone, stay_alone
             break;
     }
+    if (is_copy()) ::_exit(0);  // nobody will ever need it
     asked_.reset();
     checkpoint_.reset();
     if (action != Action::stay_alone) run_program();

@@ -105,8 +105,10 @@ std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Ra
     return link;
 }
 
+bool is_copy() { return ranks_own.output >= 0; }
+
 void take_place(tree::AgentLink& link) {
-    if (ranks_own.output < 0) return;
+    if (!is_copy()) return;
     const int output = split::raise_descriptor(::dup(STDOUT_FILENO));
     const int error = split::raise_descriptor(::dup(STDERR_FILENO));
     ::dup2(ranks_own.output, STDOUT_FILENO);

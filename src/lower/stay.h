@@ -14,6 +14,8 @@ namespace fermata::lower {
 std::string why_not_stay();
 // Its own files from now on; says so to the node daemon, over a connection of its own.
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank);
+// Follows a rank now.
+bool is_copy();
 // It has the rank's place: what it writes from now on is the rank's.
 void take_place(tree::AgentLink& link);
 

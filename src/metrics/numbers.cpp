@@ -131,6 +131,8 @@ void Numbers::hear(const Event& event) {
             failed_ = event.time_ms;
             ++failures_;
             return;
+        case Kind::masked:  // the job has not stopped
+            return;
         case Kind::end: {
             stopped_running(event.time_ms);
             const auto code = static_cast<int>(std::clamp(journal::number_in(event, "code"), -1.0, 1000.0));

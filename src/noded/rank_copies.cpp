@@ -46,6 +46,7 @@ bool Ranks::stays(Rank who, pid_t pid) {
     if (at == left_.end() || has_copy(who)) return false;
     copies_.emplace(who, std::move(*at));
     left_.erase(at);
+    if (copies_end_) end_copies();
     return true;
 }
 
@@ -84,6 +85,7 @@ void Ranks::watch_copies() {
 }
 
 void Ranks::end_copies() {
+    copies_end_ = true;
     for (auto& [rank, copy] : copies_) kill(copy);
 }
 

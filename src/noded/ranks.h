@@ -114,6 +114,7 @@ class Ranks {
     std::map<Rank, Child> copies_;      // ... and that stay as their copies
     std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
     bool copies_wanted_ = false;        // there
+    bool copies_end_ = false;           // those that come, too
     bool strangers_ = false;            // a renewal was given up: its children may be there
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;

@@ -16,7 +16,7 @@ bool comms_leaving(Call& call) noexcept;
 struct Asked {
     int color = 0, key = 0;
 };
-inline constexpr int kLibraryChooses = -2;  // a color that no program can ask for
+using logged::kLibraryChooses;
 
 // The same in a job with a message log. What `make` has made is in the part from then on: the thread may be
 // brought back out of the library.

@@ -108,6 +108,7 @@ void finish() noexcept {
 void end(Call& call) noexcept {
     wait_for_all(call);
     farewells(call);
+    if (logged::on()) logged::read_last();
     front.life = Life::finalized;
     finish();
 }

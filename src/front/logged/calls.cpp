@@ -59,6 +59,7 @@ void issue_if_outside(RequestObject* r) noexcept {
 
 // The library's blocking call, from which the thread may be brought back.
 void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
+    if (the_log().consumed != 0) exchange_receipts();  // others may wait for that before they come here
     Part& part = *r->collective->part;
     part.outside = false;
     machine().issued(number_of(r));

@@ -1,10 +1,10 @@
 // Communicators whose creation some members were told: who was not finds in the plan which one it is in.
 #include <algorithm>
 
-#include "front/calls/comm_create.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
+#include "front/objects/comm_make.h"
 #include "front/objects/orphans.h"
 #include "front/objects/real.h"
 

@@ -22,6 +22,9 @@ struct Side {
     Block of(int member) const;
 };
 
+// A color that no program can ask for: the library says who is together.
+inline constexpr int kLibraryChooses = -2;
+
 struct Part {
     replay::Arguments arguments{};
     int root = -1;  // rank in the communicator

@@ -3,6 +3,7 @@
 #include <algorithm>
 
 #include "front/core/bridge.h"
+#include "front/core/sys.h"
 #include "front/logged/state.h"
 
 namespace fermata::front::logged {
@@ -168,8 +169,13 @@ void forget_old_parts() noexcept {
     }
 }
 
+void say_what_was_consumed(uint32_t turn) noexcept {
+    if ((turn & 63) == 32 && the_log().consumed != 0) exchange_receipts();
+}
+
 void exchange_receipts() noexcept {
     if (!is_live()) return;
+    the_log().consumed = 0;
     reap_letters();
     write_receipts();
     write_told(comm_world);
@@ -221,6 +227,17 @@ void progress() noexcept {
     read_letters();
 }
 
-bool may_arrive() noexcept { return is_live() && the_log().debts.empty() && the_log().again.empty(); }
+void read_last() noexcept {
+    constexpr uint64_t kMomentNs = 5'000'000;
+    for (const uint64_t end = now_ns() + kMomentNs; now_ns() < end;) {
+        reap_letters();
+        read_letters();
+    }
+}
+
+bool may_arrive() noexcept {
+    if (is_live() && the_log().consumed != 0) exchange_receipts();
+    return is_live() && the_log().debts.empty() && the_log().again.empty();
+}
 
 }  // namespace fermata::front::logged

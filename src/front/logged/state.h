@@ -50,6 +50,7 @@ struct Log {
     uint32_t epoch = 0;
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
+    uint64_t consumed = 0;         // calls that have told of messages since the last receipts
     uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
     Part* creating = nullptr;  // of the creation that is under way
     CommObject* made = nullptr;  // by it, once told
@@ -136,6 +137,8 @@ void begin_before_init() noexcept;
 // ---- receipts.cpp
 
 void exchange_receipts() noexcept;
+// Synchronous senders wait for receipts: before a call that may wait for them, and in each wait now and then.
+void say_what_was_consumed(uint32_t turn) noexcept;
 // Words of other ranks on what they need no more: a copy hears them by its leader's stream.
 struct Receipts {
     enum class Word : uint64_t { receipt, told, everywhere };

@@ -74,6 +74,7 @@ void Rounds::next() noexcept {
         }
     }
     progress();
+    say_what_was_consumed(turns_);
     if (++turns_ < 64)
         cpu_pause();
     else
@@ -96,6 +97,10 @@ bool ready(RequestObject* r) noexcept {
 void tell(const Outcome& outcome) noexcept {
     Log& log = the_log();
     publish(log.machine.tell(outcome));
+    bool consumed = false;
+    for (replay::RequestNo no : outcome.told)
+        if (const RequestObject* r = find(no); r != nullptr && r->what == What::recv) consumed = true;
+    log.consumed += consumed ? 1 : 0;
     if ((++log.told & 63) == 0) exchange_receipts();
 }
 

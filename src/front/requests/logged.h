@@ -47,5 +47,7 @@ void drop(Part* part) noexcept;
 void progress() noexcept;
 // MPI_Finalize: true of a rank (not of its copy) once nobody else needs anything of its log.
 bool may_arrive() noexcept;
+// All ranks have arrived: takes what others have said of their logs until then.
+void read_last() noexcept;
 
 }  // namespace fermata::front::logged

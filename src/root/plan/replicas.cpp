@@ -1,7 +1,9 @@
 #include "root/plan/replicas.h"
 
+#include <algorithm>
 #include <charconv>
 #include <string_view>
+#include <system_error>
 
 #include "base/error.h"
 
