@@ -262,8 +262,9 @@ void add_run(CLI::App* app, Words& w) {
     app->add_flag("--message-log", w.submit.of_own.message_log,
                   "ranks log messages: `fermata renew` needs no safe state, nobody waits for others "
                   "(--launcher own)");
-    app->add_option("--replicas", w.submit.of_own.replicas,
-                    "ranks that have a copy, which takes over when the rank dies: all, a number, a part or a list")
+    app->add_option(
+           "--replicas", w.submit.of_own.replicas,
+           "ranks that have a copy, which takes over when the rank dies: all, a number, a part or a list")
         ->type_name("all|N|P%|LIST");
     app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
     app->add_flag("--json", w.json, "with --check: answer as JSON");

@@ -19,18 +19,10 @@ constexpr struct {
     Kind kind;
     const char* name;
 } kKinds[] = {
-    {Kind::start, "start"},
-    {Kind::running, "running"},
-    {Kind::request, "request"},
-    {Kind::phase, "phase"},
-    {Kind::checkpoint, "checkpoint"},
-    {Kind::copy, "copy"},
-    {Kind::renewal, "renewal"},
-    {Kind::masked, "masked"},
-    {Kind::loss, "loss"},
-    {Kind::end, "end"},
-    {Kind::restart, "restart"},
-    {Kind::given_up, "given-up"},
+    {Kind::start, "start"},     {Kind::running, "running"},       {Kind::request, "request"},
+    {Kind::phase, "phase"},     {Kind::checkpoint, "checkpoint"}, {Kind::copy, "copy"},
+    {Kind::renewal, "renewal"}, {Kind::masked, "masked"},         {Kind::loss, "loss"},
+    {Kind::end, "end"},         {Kind::restart, "restart"},       {Kind::given_up, "given-up"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people

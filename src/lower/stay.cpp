@@ -51,8 +51,7 @@ Sort sort_of(int descriptor) {
 
 std::string name_of(int descriptor) {
     char name[256];
-    const ssize_t size =
-        ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), name, sizeof name);
+    const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), name, sizeof name);
     return size > 0 ? std::string(name, static_cast<size_t>(size)) : fmt::format("descriptor {}", descriptor);
 }
 
@@ -95,8 +94,7 @@ std::string why_not_stay() {
 
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank) {
     for (int descriptor : programs_descriptors())
-        if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO &&
-            sort_of(descriptor) == Sort::read)
+        if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO && sort_of(descriptor) == Sort::read)
             open_again(descriptor);
     ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
     auto link = std::make_unique<tree::AgentLink>(config);

@@ -1,5 +1,5 @@
-// A process that its rank has left, and that stays as the rank's copy: what it has open becomes its own, so that
-// nothing it does is seen, until it has the rank's place.
+// A process that its rank has left, and that stays as the rank's copy: what it has open becomes its own, so
+// that nothing it does is seen, until it has the rank's place.
 #pragma once
 
 #include <memory>

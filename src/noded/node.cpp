@@ -541,7 +541,7 @@ void Node::drop(size_t index) {
     if (!agent.channel.error().empty())
         spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
     if (agent.rank >= 0) {
-        const wire::Gone gone{-1,      tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
+        const wire::Gone gone{-1,        tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
                               agent.code};
         // Which of both it is the end of its process says.
         if (ranks_ && ranks_->has_copy(Rank(static_cast<uint32_t>(agent.rank))) && agent.code < 0)

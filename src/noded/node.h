@@ -103,9 +103,9 @@ class Node {
     std::set<int> asked_;    // daemons below that have not answered it
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
-    wire::Diagnosis below_;   // what daemons below have answered, not yet handed up
+    wire::Diagnosis below_;                   // what daemons below have answered, not yet handed up
     std::map<int, wire::Gone> perhaps_gone_;  // ranks whose copies may take their places
-    int64_t closed_til_ = 0;  // ms: before that, nobody is let in
+    int64_t closed_til_ = 0;                  // ms: before that, nobody is let in
 };
 
 }  // namespace fermata::noded

@@ -26,9 +26,7 @@ std::string written_by(pid_t pid, int descriptor) {
     }
 }
 
-void kill(const Child& child) {
-    ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0);
-}
+void kill(const Child& child) { ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0); }
 
 }  // namespace
 

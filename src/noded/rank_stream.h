@@ -28,8 +28,8 @@ class RankStream {
 
     // The rank stands: all that it has written until now is what its copy has written, too.
     void copy_is_made();
-    // The rank has died, and its copy writes here from now on; `copys`: what it has written since it was made.
-    // Each byte comes once, whoever wrote it.
+    // The rank has died, and its copy writes here from now on; `copys`: what it has written since it was
+    // made. Each byte comes once, whoever wrote it.
     void copy_goes_on(const std::string& copys, int64_t now_ms);
 
     std::string take(int64_t now_ms) { return lines_.take(now_ms); }

@@ -288,8 +288,8 @@ void Ranks::bury_strangers() {
         const bool known =
             std::any_of(ranks_.begin(), ranks_.end(), [&](auto& rank) { return is(rank->child); }) ||
             std::any_of(left_.begin(), left_.end(), is) ||
-            std::any_of(copies_.begin(), copies_.end(), [&](auto& one) { return is(one.second); }) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
-            (next_ && next_->is_helper(ended.si_pid));
+            std::any_of(copies_.begin(), copies_.end(), [&](auto& one) { return is(one.second); }) ||
+            (pmi_ && pmi_->is_helper(ended.si_pid)) || (next_ && next_->is_helper(ended.si_pid));
         if (known || ::waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
     }
 }

@@ -107,15 +107,15 @@ class Ranks {
     const std::function<void(const wire::Message&)> up_;
     std::optional<wire::Launch> launch_;
     std::unique_ptr<PmiEnds> pmi_;
-    std::unique_ptr<PmiEnds> next_;     // of the world that ranks are about to come to
-    std::string next_mpi_;              // the library there
-    std::optional<wire::Renew> order_;  // they have not been invited yet
-    std::vector<Child> left_;           // processes that ranks have left
-    std::map<Rank, Child> copies_;      // ... and that stay as their copies
+    std::unique_ptr<PmiEnds> next_;                       // of the world that ranks are about to come to
+    std::string next_mpi_;                                // the library there
+    std::optional<wire::Renew> order_;                    // they have not been invited yet
+    std::vector<Child> left_;                             // processes that ranks have left
+    std::map<Rank, Child> copies_;                        // ... and that stay as their copies
     std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
-    bool copies_wanted_ = false;        // there
-    bool copies_end_ = false;           // those that come, too
-    bool strangers_ = false;            // a renewal was given up: its children may be there
+    bool copies_wanted_ = false;                          // there
+    bool copies_end_ = false;                             // those that come, too
+    bool strangers_ = false;                              // a renewal was given up: its children may be there
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;
     uint64_t window_ = 0;  // bytes of output that may be sent

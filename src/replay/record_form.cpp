@@ -63,9 +63,8 @@ Bytes wire_form(const Record& record) {
         out.u32(static_cast<uint32_t>(probed->from.tag));
     }
     out.list(record.outcome.told, [&](RequestNo no) { out.count(no); });
-    out.list(record.items, [&](const auto& item) {
-        std::visit([&](const auto& one) { put_item(out, one); }, item);
-    });
+    out.list(record.items,
+             [&](const auto& item) { std::visit([&](const auto& one) { put_item(out, one); }, item); });
     return out.take();
 }
 

@@ -114,7 +114,7 @@ void Root::look_whether_it_runs() {
                                   {"nodes", tree_.nodes().size()},
                                   {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
-    make_copies();
+    make_copies(0);
 }
 
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.

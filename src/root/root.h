@@ -115,7 +115,8 @@ class Root {
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
-    void make_copies();
+    void make_copies(int64_t in_ms);
+    void copies_are_due();
     void promoted(const wire::Promoted& said);
     void recover();
     void take_due();
@@ -211,6 +212,7 @@ class Root {
     struct {
         bool waits = false;  // a copy has its rank's place, and the ranks no world with it
         int tries = 0;
+        int64_t copies_due = 0;  // ms; 0 = none are wanted
     } masked_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();

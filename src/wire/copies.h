@@ -1,5 +1,5 @@
-// Messages of ranks that have a copy: another process that follows what the rank was told, and takes its place
-// when it dies (docs/internals/replicas.md). message.h has the rules of all messages.
+// Messages of ranks that have a copy: another process that follows what the rank was told, and takes its
+// place when it dies (docs/internals/replicas.md). message.h has the rules of all messages.
 #pragma once
 
 #include <cstdint>
@@ -18,7 +18,8 @@ struct Stays {
     }
 };
 
-// A copy that has its rank's place stands: where it has written the rank's output and error since it was made.
+// A copy that has its rank's place stands: where it has written the rank's output and error since it was
+// made.
 struct Wrote {
     static constexpr uint16_t kType = 93;
     int32_t output = -1, error = -1;  // descriptors of its process

@@ -194,11 +194,12 @@ int fm_Comm_create(Comm comm, Group group, Comm* newcomm) {
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (find(group) == nullptr) return call.finish(comm, FM_ERR_GROUP);
-    return create_comm(call, parent, parent->inter, newcomm, asked_of(find(group)->members), [parent, group](RealComm* real) {
-        TempGroup real_group(group);
-        if (real_group.status() != FM_SUCCESS) return real_group.status();
-        return LOWER(Comm_create)(RealComm{parent->real}, real_group, real);
-    });
+    return create_comm(call, parent, parent->inter, newcomm, asked_of(find(group)->members),
+                       [parent, group](RealComm* real) {
+                           TempGroup real_group(group);
+                           if (real_group.status() != FM_SUCCESS) return real_group.status();
+                           return LOWER(Comm_create)(RealComm{parent->real}, real_group, real);
+                       });
 }
 
 int fm_Comm_create_group(Comm comm, Group group, int tag, Comm* newcomm) {
@@ -233,9 +234,10 @@ int fm_Comm_split(Comm comm, int color, int key, Comm* newcomm) {
     Call call("MPI_Comm_split");
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
-    return create_comm(call, parent, parent->inter, newcomm, {color, key}, [parent, color, key](RealComm* real) {
-        return LOWER(Comm_split)(RealComm{parent->real}, color, key, real);
-    });
+    return create_comm(call, parent, parent->inter, newcomm, {color, key},
+                       [parent, color, key](RealComm* real) {
+                           return LOWER(Comm_split)(RealComm{parent->real}, color, key, real);
+                       });
 }
 
 int fm_Comm_split_type(Comm comm, int split_type, int key, Info info, Comm* newcomm) {

@@ -1,8 +1,8 @@
 // Collective creation of communicators, and looking after those that go.
 #pragma once
 
-#include "front/objects/comm_make.h"
 #include "front/logged/log.h"
+#include "front/objects/comm_make.h"
 #include "front/requests/collective.h"
 
 namespace fermata::front {

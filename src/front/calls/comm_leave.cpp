@@ -70,8 +70,8 @@ int check_leaving(Call& call, Comm handle) {
     return FM_SUCCESS;
 }
 
-// No clock has to be agreed on: strangers would not understand a barrier of ours, and a message log knows who has
-// freed what.
+// No clock has to be agreed on: strangers would not understand a barrier of ours, and a message log knows who
+// has freed what.
 int leave_alone(Call& call, Comm* handle) {
     CommObject* comm = find(*handle);
     comm->freed = true;

@@ -45,13 +45,14 @@ struct Front {
     clock::RankClock* clock;
     int32_t world_rank;
     int32_t world_size;
-    int32_t thread_level;    // what MPI_Init_thread gave the application (standard value)
-    int32_t library_level;   // what the lower half has
-    uint64_t restarts;       // changes at every restart: whoever cached a real handle compares
-    uint64_t main_fs;        // thread pointer of the thread that called MPI_Init
-    mpi::Direct direct;      // == bridge->mpi->direct, a load nearer
-    uint64_t ended_send;     // == *direct.ended_send
-    mpi::Direct::Look look;  // == *direct.look_at_receive
+    int32_t thread_level;       // what MPI_Init_thread gave the application (standard value)
+    int32_t library_level;      // what the lower half has
+    uint64_t restarts;          // changes at every restart: whoever cached a real handle compares
+    volatile uint32_t follows;  // 1: this process is a rank's copy (logged/follow.cpp), and writes no files
+    uint64_t main_fs;           // thread pointer of the thread that called MPI_Init
+    mpi::Direct direct;         // == bridge->mpi->direct, a load nearer
+    uint64_t ended_send;        // == *direct.ended_send
+    mpi::Direct::Look look;     // == *direct.look_at_receive
 };
 
 extern Front front;

@@ -73,11 +73,12 @@ void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
 
 }  // namespace
 
-// A form that the machine calls a twin is the program's own non-blocking call, but for those that some members
-// were told: all of these take part with bytes.
+// A form that the machine calls a twin is the program's own non-blocking call, but for those that some
+// members were told: all of these take part with bytes.
 int issue_call(RequestObject* r) noexcept {
     Part& part = *r->collective->part;
-    const bool on_bytes = part.planned && (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
+    const bool on_bytes =
+        part.planned && (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
     if (!on_bytes) {
         if (part.arguments.overwrites) {
             replay::Bytes input;
@@ -97,14 +98,12 @@ void call_ended(RequestObject* r, int rc) noexcept {
     r->error = rc;
     empty_status(&r->status);
     if (rc != 0) refused_below(r);
-    const bool on_bytes =
-        part.planned && part.way != Way::native &&
-        (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
+    const bool on_bytes = part.planned && part.way != Way::native &&
+                          (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
     if (part.arguments.kind == Kind::create) {
         if (on_bytes) made_by_plan(r);
-        machine().completed(number_of(r), part.made != nullptr
-                                              ? std::optional<replay::Made>(made_of(r))
-                                              : std::nullopt);
+        machine().completed(number_of(r),
+                            part.made != nullptr ? std::optional<replay::Made>(made_of(r)) : std::nullopt);
         return;
     }
     if (on_bytes && part.arguments.kind != Kind::gather)

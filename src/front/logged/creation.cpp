@@ -67,9 +67,8 @@ void made_by_plan(RequestObject* r) noexcept {
     TempGroup group(part.made->members);
     mpi::RealComm real{};
     // Nobody else needs these ranks in the meantime: they all are at this very call.
-    if (group.status() != 0 ||
-        LOWER(Comm_create_group)(to_real(mpi::FM_COMM_WORLD), group, static_cast<int>(part.creation & 0x3fff),
-                                 &real) != 0)
+    if (group.status() != 0 || LOWER(Comm_create_group)(to_real(mpi::FM_COMM_WORLD), group,
+                                                        static_cast<int>(part.creation & 0x3fff), &real) != 0)
         fatal_line("fermata: a communicator of the message log cannot be made");
     part.made->real = static_cast<uint64_t>(real);
 }

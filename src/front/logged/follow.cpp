@@ -93,6 +93,7 @@ void see_whether_stream_ended() noexcept {
     if (!log.heard) log.heard = next_record();
     if (log.heard) return;
     for (const replay::Action& action : log.machine.ring_ended()) act(action);
+    front.follows = 0;
 }
 
 bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
@@ -104,7 +105,8 @@ std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
     if (!log.heard) return {};
     replay::Record& record = *log.heard;
     if (!log.machine.fits(record, kind))
-        fatal_line("fermata: a copy of this rank does something else than the rank: its program's steps differ");
+        fatal_line(
+            "fermata: a copy of this rank does something else than the rank: its program's steps differ");
     const bool over = log.machine.take(record);
     std::optional<replay::Outcome> outcome;
     if (over) outcome = std::move(record.outcome);
@@ -156,6 +158,7 @@ void copy_is_gone() noexcept {
 
 void be_copy() noexcept {
     Log& log = the_log();
+    front.follows = 1;
     forget_library(log);
     log.machine.follow();
     log.heard.reset();

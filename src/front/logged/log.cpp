@@ -47,8 +47,8 @@ void buffers_deliver(void*, const replay::Request& request, const replay::Bytes&
     const auto size = static_cast<int64_t>(bytes.size());
     if (const replay::Receive* receive = request.receive()) {
         unpack(block_of(r), bytes.data(), size);
-        r->status = mpi::Status{rank_in(*r->comm, receive->got->source),
-                                static_cast<int32_t>(receive->got->tag), 0, 0, size, 0};
+        r->status = mpi::Status{
+            rank_in(*r->comm, receive->got->source), static_cast<int32_t>(receive->got->tag), 0, 0, size, 0};
     } else {
         put_result(part_of(r), *r->comm, bytes.data(), size);
     }
@@ -70,8 +70,8 @@ Log& the_log() noexcept { return *log_; }
 
 void start() noexcept {
     if (bridge()->message_log == 0 || log_ != nullptr) return;
-    log_ = fm_new<Log>(replay::Buffers{nullptr, buffers_contribution, buffers_arrived, buffers_deliver,
-                                       buffers_told});
+    log_ = fm_new<Log>(
+        replay::Buffers{nullptr, buffers_contribution, buffers_arrived, buffers_deliver, buffers_told});
     for (const CommObject* comm : {&comm_world, &comm_self}) {
         replay::Vec<Rank> members;
         for (Member member : comm->members) members.push_back(member.rank());
@@ -117,9 +117,6 @@ void enter_open(RequestObject* r, replay::RequestNo no) noexcept {
     the_log().starting = nullptr;
 }
 
-int rank_in(const CommObject& comm, Rank rank) noexcept {
-    return ranks::find(comm.peers(), Member(rank));
-}
-
+int rank_in(const CommObject& comm, Rank rank) noexcept { return ranks::find(comm.peers(), Member(rank)); }
 
 }  // namespace fermata::front::logged

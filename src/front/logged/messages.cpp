@@ -124,12 +124,12 @@ void note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept {
     if (r->what == What::send)
         machine().completed(number_of(r));
     else
-        machine().received(number_of(r),
-                           {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
+        machine().received(number_of(r), {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
 }
 
 void free_active(Call&, RequestObject* r) noexcept {
-    if (r->what != What::send || r->posted == 0) refuse("MPI_Request_free of such a request while it is active");
+    if (r->what != What::send || r->posted == 0)
+        refuse("MPI_Request_free of such a request while it is active");
     Log& log = the_log();
     log.machine.free_send(number_of(r));
     for (size_t at = log.open.size(); at-- > 0;)
@@ -238,7 +238,8 @@ int matched_probe(Call& call, CommObject* comm, int source, int tag, bool waits,
             if (outcome) tell(*outcome);
         } else {
             const replay::Record* next = look_ahead();
-            if (next != nullptr && next->outcome.kind == CallKind::probe && next->outcome.flag && r == nullptr) {
+            if (next != nullptr && next->outcome.kind == CallKind::probe && next->outcome.flag &&
+                r == nullptr) {
                 write_status(*comm, next->outcome, status);
                 begin_receive();
             }

@@ -10,13 +10,13 @@ using replay::Kind;
 bool is_integer(const TypeObject* type) noexcept {
     if (!type->predefined) return false;
     const mpi::Datatype integers[] = {
-        mpi::FM_CHAR,      mpi::FM_SIGNED_CHAR, mpi::FM_UNSIGNED_CHAR, mpi::FM_BYTE,
-        mpi::FM_SHORT,     mpi::FM_UNSIGNED_SHORT, mpi::FM_INT,        mpi::FM_UNSIGNED,
-        mpi::FM_LONG,      mpi::FM_UNSIGNED_LONG,  mpi::FM_LONG_LONG,  mpi::FM_UNSIGNED_LONG_LONG,
-        mpi::FM_INT8_T,    mpi::FM_INT16_T,        mpi::FM_INT32_T,    mpi::FM_INT64_T,
-        mpi::FM_UINT8_T,   mpi::FM_UINT16_T,       mpi::FM_UINT32_T,   mpi::FM_UINT64_T,
-        mpi::FM_AINT,      mpi::FM_OFFSET,         mpi::FM_COUNT,      mpi::FM_INTEGER,
-        mpi::FM_LOGICAL,   mpi::FM_C_BOOL};
+        mpi::FM_CHAR,    mpi::FM_SIGNED_CHAR,    mpi::FM_UNSIGNED_CHAR, mpi::FM_BYTE,
+        mpi::FM_SHORT,   mpi::FM_UNSIGNED_SHORT, mpi::FM_INT,           mpi::FM_UNSIGNED,
+        mpi::FM_LONG,    mpi::FM_UNSIGNED_LONG,  mpi::FM_LONG_LONG,     mpi::FM_UNSIGNED_LONG_LONG,
+        mpi::FM_INT8_T,  mpi::FM_INT16_T,        mpi::FM_INT32_T,       mpi::FM_INT64_T,
+        mpi::FM_UINT8_T, mpi::FM_UINT16_T,       mpi::FM_UINT32_T,      mpi::FM_UINT64_T,
+        mpi::FM_AINT,    mpi::FM_OFFSET,         mpi::FM_COUNT,         mpi::FM_INTEGER,
+        mpi::FM_LOGICAL, mpi::FM_C_BOOL};
     for (mpi::Datatype one : integers)
         if (type->handle == static_cast<uint32_t>(one)) return true;
     return false;
@@ -26,8 +26,8 @@ bool is_integer(const TypeObject* type) noexcept {
 bool order_matters(const OpObject* op, const TypeObject* type) noexcept {
     if (op == nullptr || type == nullptr) return false;
     if (!op->predefined) return true;
-    const bool adds = op->handle == static_cast<uint32_t>(mpi::FM_SUM) ||
-                      op->handle == static_cast<uint32_t>(mpi::FM_PROD);
+    const bool adds =
+        op->handle == static_cast<uint32_t>(mpi::FM_SUM) || op->handle == static_cast<uint32_t>(mpi::FM_PROD);
     return adds && !is_integer(type);
 }
 
@@ -117,7 +117,8 @@ Part* new_part(Kind kind, bool blocking) noexcept {
 
 void set_root(Part* part, const CommObject* comm, int root) noexcept {
     part->root = root;
-    if (root >= 0 && root < comm->size) part->arguments.root = comm->members[static_cast<size_t>(root)].rank();
+    if (root >= 0 && root < comm->size)
+        part->arguments.root = comm->members[static_cast<size_t>(root)].rank();
 }
 
 void set_op(Part* part, mpi::Op op) noexcept {

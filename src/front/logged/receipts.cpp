@@ -84,8 +84,7 @@ void hear_told(const CommObject& comm, int member, uint64_t prefix) noexcept {
     one = std::max(one, prefix);
     const uint64_t now = *std::min_element(all.told.begin(), all.told.end());
     if (now == before) return;
-    for (Member other : comm.members)
-        post(other.rank(), {Line{Word::everywhere, comm.uid, 0, now, 0}});
+    for (Member other : comm.members) post(other.rank(), {Line{Word::everywhere, comm.uid, 0, now, 0}});
     everywhere(uid_of(comm), now);
 }
 
@@ -125,7 +124,8 @@ void write_receipts() noexcept {
     };
     Vec<To> all;
     for (const replay::Receipt& one : machine().receipts()) {
-        auto at = std::find_if(all.begin(), all.end(), [&](const To& to) { return to.rank == one.channel.source; });
+        auto at =
+            std::find_if(all.begin(), all.end(), [&](const To& to) { return to.rank == one.channel.source; });
         if (at == all.end()) at = all.insert(all.end(), To{one.channel.source, {}});
         at->lines.push_back(Line{Word::receipt, replay::value(one.channel.comm),
                                  static_cast<int64_t>(one.channel.tag), replay::value(one.count),

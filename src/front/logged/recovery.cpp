@@ -22,9 +22,10 @@ void do_it(const replay::SendLogged& action) noexcept {
     const replay::Logged* entry = machine().logged(action.channel, action.number);
     const CommObject* comm = find(action.channel.comm);
     Again again{action.channel, action.number, {}};
-    LOWER(Isend)(entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
-                 rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag),
-                 real_of(comm), &again.real);
+    LOWER(Isend)
+    (entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
+     rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag), real_of(comm),
+     &again.real);
     the_log().again.push_back(again);
 }
 // A blocking call is issued by its thread, which finds here how.
@@ -65,9 +66,7 @@ void forget_library(Log& log) noexcept {
     log.again.clear();
 }
 
-const replay::Orders* orders() noexcept {
-    return on() && the_log().ordered ? &the_log().orders : nullptr;
-}
+const replay::Orders* orders() noexcept { return on() && the_log().ordered ? &the_log().orders : nullptr; }
 
 void begin_before_init() noexcept {
     objects_start();
@@ -80,7 +79,8 @@ void act(const replay::Action& action) noexcept {
 
 const char* take_orders(const void* bytes, size_t size) noexcept {
     if (!on()) return "this program keeps no message log";
-    auto orders = replay::orders_from({static_cast<const uint8_t*>(bytes), size}, static_cast<uint32_t>(front.world_size));
+    auto orders = replay::orders_from({static_cast<const uint8_t*>(bytes), size},
+                                      static_cast<uint32_t>(front.world_size));
     if (!orders) return "what the exchange of the message logs says is damaged";
     the_log().orders = std::move(*orders);
     the_log().ordered = true;

@@ -92,7 +92,8 @@ int reduce(Part& part, const CommObject& comm, mpi::RealRequest* real) noexcept 
         case Kind::reduce:
             return LOWER(Ireduce)(in, out, count, real_of(type), op, part.root, real_of(&comm), real);
         case Kind::scan:
-            if (part.exclusive) return LOWER(Iexscan)(in, out, count, real_of(type), op, real_of(&comm), real);
+            if (part.exclusive)
+                return LOWER(Iexscan)(in, out, count, real_of(type), op, real_of(&comm), real);
             return LOWER(Iscan)(in, out, count, real_of(type), op, real_of(&comm), real);
         default:
             part.counts.clear();

@@ -13,7 +13,8 @@ namespace fermata::front::logged {
 Ring* Ring::make(size_t bytes) noexcept {
     const long made = sys(SYS_mmap, 0, static_cast<long>(sizeof(Shared) + bytes), PROT_READ | PROT_WRITE,
                           MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made < 0 && made > -4096) fatal_line("fermata: there is no memory for the stream of a replicated rank");
+    if (made < 0 && made > -4096)
+        fatal_line("fermata: there is no memory for the stream of a replicated rank");
     auto* shared = reinterpret_cast<Shared*>(made);
     shared->size = bytes;
     return new (fm_alloc(sizeof(Ring))) Ring(shared);

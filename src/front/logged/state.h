@@ -35,13 +35,12 @@ struct Again {
 };
 
 struct Log {
-    explicit Log(const replay::Buffers& buffers) noexcept
-        : machine(own_rank(), buffers, replay::Options{}) {}
+    explicit Log(const replay::Buffers& buffers) noexcept : machine(own_rank(), buffers, replay::Options{}) {}
 
     replay::Machine machine;
-    Vec<RequestObject*> open;            // those that the machine has numbered and nobody was told, ascending
-    RequestObject* starting = nullptr;   // gets its number now
-    Vec<RequestObject*> left;            // freed by the program: the library works on them still
+    Vec<RequestObject*> open;           // those that the machine has numbered and nobody was told, ascending
+    RequestObject* starting = nullptr;  // gets its number now
+    Vec<RequestObject*> left;           // freed by the program: the library works on them still
     Vec<Kept> kept;
     Vec<Debt> debts;
     Vec<Again> again;
@@ -50,10 +49,10 @@ struct Log {
     uint32_t epoch = 0;
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
-    uint64_t consumed = 0;         // calls that have told of messages since the last receipts
-    uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
-    Part* creating = nullptr;  // of the creation that is under way
-    CommObject* made = nullptr;  // by it, once told
+    uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
+    uint64_t told = 0, words = 0;           // calls, words of others: for the pace of receipts
+    Part* creating = nullptr;               // of the creation that is under way
+    CommObject* made = nullptr;             // by it, once told
 };
 Log& the_log() noexcept;
 inline replay::Machine& machine() noexcept { return the_log().machine; }
@@ -108,8 +107,8 @@ class Rounds {
 bool ready(RequestObject* r) noexcept;
 // The program hears of it now, by one record.
 void tell(const replay::Outcome& outcome) noexcept;
-// What a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as its leader was
-// told. `requests`: those that may be told.
+// What a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as its leader
+// was told. `requests`: those that may be told.
 template <typename Decide>
 replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const* requests, int count,
                         const Decide& decide) noexcept;

@@ -257,16 +257,15 @@ int choose_one(Call& call, RequestObject* const* requests, int count, bool waits
     machine().enter();
     if (is_live()) progress();
     if (!any_active(requests, count)) return -1;
-    const Outcome outcome =
-        resolve(call, CallKind::choice, requests, count, [&]() -> std::optional<Outcome> {
-            Outcome found{.kind = CallKind::choice};
-            const int at = any_ready(requests, count);
-            if (at < 0 && waits) return {};
-            found.flag = at >= 0;
-            found.index = at;
-            if (at >= 0) name(requests[at], &found);
-            return found;
-        });
+    const Outcome outcome = resolve(call, CallKind::choice, requests, count, [&]() -> std::optional<Outcome> {
+        Outcome found{.kind = CallKind::choice};
+        const int at = any_ready(requests, count);
+        if (at < 0 && waits) return {};
+        found.flag = at >= 0;
+        found.index = at;
+        if (at >= 0) name(requests[at], &found);
+        return found;
+    });
     return static_cast<int>(outcome.index);
 }
 

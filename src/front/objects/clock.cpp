@@ -1,8 +1,7 @@
 #include "front/objects/clock.h"
 
-#include "front/core/bridge.h"
-
 #include "clock/clock.h"
+#include "front/core/bridge.h"
 #include "front/core/front.h"
 
 namespace fermata::front {

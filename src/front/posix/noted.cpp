@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "front/core/front.h"
+#include "front/core/line.h"
 #include "front/posix/next.h"
 
 namespace fermata::front::posix {
@@ -224,9 +225,25 @@ void note_descriptor(int fd, uint32_t how) noexcept {
     note(name, how);
 }
 
+namespace {
+
+// The rank itself writes the file, or has: twice is not the same as once.
+[[noreturn]] void end_copy(const char* path) noexcept {
+    const char* pieces[] = {"fermata: a copy of a rank ends, since its program writes ", path, nullptr};
+    char text[PATH_MAX + 80];
+    Line line(text, sizeof text);
+    for (const char** piece = pieces; *piece != nullptr; piece++) line << *piece;
+    fermata_upper.bridge->warn(text);
+    for (;;) raw::call(SYS_exit_group, 0);
+}
+
+}  // namespace
+
 void note_file(int directory, const char* path, uint32_t how) noexcept {
     char full[PATH_MAX];
-    if (make_absolute(directory, path, full)) note(full, how);
+    if (!make_absolute(directory, path, full)) return;
+    if (__builtin_expect(front.follows, 0) != 0 && !is_of_the_kernel(full)) end_copy(full);
+    note(full, how);
 }
 
 }  // namespace fermata::front::posix

@@ -38,8 +38,7 @@ tree::Ranks listed(const std::string& words, uint32_t ranks) {
         const size_t dash = one.find('-');
         const uint32_t first = number_in(one.substr(0, dash), words);
         const uint32_t last = dash == one.npos ? first : number_in(one.substr(dash + 1), words);
-        if (last < first || last >= ranks)
-            refuse(words, fmt::format("the job has ranks 0 to {}", ranks - 1));
+        if (last < first || last >= ranks) refuse(words, fmt::format("the job has ranks 0 to {}", ranks - 1));
         for (uint32_t rank = first; rank <= last; ++rank) chosen.add(tree::Ranks(static_cast<int32_t>(rank)));
     }
     return chosen;

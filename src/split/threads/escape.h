@@ -1,4 +1,5 @@
-// Threads that a stop has met in the library, at a call that they can be brought out of (ThreadRecord::escape).
+// Threads that a stop has met in the library, at a call that they can be brought out of
+// (ThreadRecord::escape).
 #pragma once
 
 #include <ucontext.h>

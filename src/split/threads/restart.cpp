@@ -12,8 +12,8 @@
 
 #include "split/gate.h"
 #include "split/threads/bridge_text.h"
-#include "split/threads/escape.h"
 #include "split/threads/donors.h"
+#include "split/threads/escape.h"
 #include "split/threads/interrupted.h"
 #include "split/threads/mutexes.h"
 #include "split/threads/raw.h"

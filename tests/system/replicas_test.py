@@ -1,0 +1,121 @@
+#!/usr/bin/env python3
+"""Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
+
+    replicas_test.py rank|copy|twice|words openmpi|mpich
+"""
+import os
+import pathlib
+import re
+import signal
+import sys
+import time
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+
+RANKS = 2
+MASKED = re.compile(r"rank \d+ on \S+ was killed by signal 9: its copy goes on in its place")
+
+
+def program(mpi):
+    return [PROGRAMS / f"mix.{mpi}", "2500", "1000"]
+
+
+def children_of(parents):
+    """Those that live, zombies left out."""
+    found = []
+    for stat in pathlib.Path("/proc").glob("[0-9]*/stat"):
+        try:
+            words = stat.read_text().rsplit(")", 1)[1].split()
+        except OSError:
+            continue  # gone
+        if int(words[1]) in parents and words[0] != "Z":
+            found.append(int(stat.parent.name))
+    return found
+
+
+class Copied:
+    """A job whose ranks have copies."""
+
+    def __init__(self, job):
+        self.job, self.seen = job, set()
+
+    def pids(self):
+        """Processes that lead, in the order of ranks, and those that follow; waits until every rank has both."""
+        found = {}
+
+        def complete():
+            daemons = self.job.daemon_pids()
+            mine = [pid for pid in children_of(daemons) if self.is_rank(pid)]
+            status = self.job.ask("status", "--json")
+            if status.returncode != 0 or len(mine) != 2 * RANKS:
+                return False
+            found["lead"] = self.job.rank_pids()
+            found["follow"] = sorted(set(mine) - set(found["lead"]))
+            return len(found["follow"]) == RANKS
+        self.job.wait_until(complete, "a copy of each rank")
+        self.seen |= {*found["lead"], *found["follow"]}
+        return found["lead"], found["follow"]
+
+    @staticmethod
+    def is_rank(pid):
+        try:
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("mix.")
+        except OSError:
+            return False
+
+    def check_gone(self):
+        left = [pid for pid in self.seen if self.is_rank(pid)]
+        check(not left, f"left behind: {left}")
+
+
+def over(mpi, kill):
+    """Kills at some moments of a job; its standard error."""
+    with Scratch(f"replicas-{mpi}") as cwd:
+        native = harness.native(program(mpi), RANKS, mpi, cwd)
+        with Job.run(program(mpi), RANKS, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+            copied = Copied(job)
+            kill(copied)
+            lines = job.finish()
+            errors = job.errors()
+        wrong = [pair for pair in zip(lines, native) if pair[0] != pair[1]][:2]
+        check(lines == native, f"{len(lines)} lines, natively {len(native)}; {wrong}\n{errors}")
+        copied.check_gone()
+    return errors
+
+
+def rank(mpi):
+    errors = over(mpi, lambda job: os.kill(job.pids()[0][0], signal.SIGKILL))
+    check(len(MASKED.findall(errors)) == 1, errors)
+
+
+def copy(mpi):
+    errors = over(mpi, lambda job: os.kill(job.pids()[1][1], signal.SIGKILL))
+    check(not MASKED.findall(errors), errors)
+
+
+def twice(mpi):
+    def both(job):
+        before = job.pids()
+        os.kill(before[0][1], signal.SIGKILL)
+        time.sleep(0.5)  # the copies of those that go on, and a new one of who took over
+        os.kill(job.pids()[0][0], signal.SIGKILL)
+    errors = over(mpi, both)
+    check(len(MASKED.findall(errors)) == 2, errors)
+
+
+def words(mpi):
+    """What is no set of ranks is refused before anything runs."""
+    for wrong in ["some", "3", "0,7", "120%", "1-", "2-1"]:
+        done = harness.call("run", "-n", "2", "--replicas=" + wrong, "--", program(mpi)[0])
+        check(done.returncode == 2 and f"--replicas {wrong}" in done.stderr, f"{wrong}: {done.returncode} {done.stderr}")
+
+
+def run(name, mpi):
+    return CASES[name](mpi)
+
+
+CASES = {"rank": rank, "copy": copy, "twice": twice, "words": words}
+
+if __name__ == "__main__":
+    sys.exit(harness.main(run, CASES))
