@@ -1,5 +1,5 @@
 // A History is what the events of one job add up to: its lives, and in each the checkpoints, copies and the
-// failure that ended it. What an event does not say stays 0 or empty. No clock and no I/O.
+// failure that ended it. A value that no event says stays 0 or empty. No clock and no I/O.
 #pragma once
 
 #include <optional>

@@ -16,7 +16,7 @@ std::string why_not_stay();
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank);
 // Follows a rank now.
 bool is_copy();
-// It has the rank's place: what it writes from now on is the rank's.
+// Takes the rank's place: what it writes from now on is the rank's.
 void take_place(tree::AgentLink& link);
 
 }  // namespace fermata::lower

@@ -307,7 +307,7 @@ void Node::promoted(Rank rank, pid_t pid, const std::string& how) {
         branch_.say(wire::Promoted{number, pid, config_.node, how});
         return;
     }
-    // It has ended, too.
+    // The copy has ended, too.
     branch_.say(wire::Gone{-1, tree::Ranks(number).runs(), ending_, pid, config_.node, -1});
 }
 

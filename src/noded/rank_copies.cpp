@@ -15,7 +15,7 @@
 namespace fermata::noded {
 namespace {
 
-// What the process has written to its descriptor: a file that only it has.
+// Reads what the process has written to its descriptor: a file that only it has.
 std::string written_by(pid_t pid, int descriptor) {
     try {
         Fd file = open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
@@ -48,7 +48,7 @@ bool Ranks::stays(Rank who, pid_t pid) {
     return true;
 }
 
-// Who has ended by itself has ended its program's work, well or not: its copy would do the same.
+// A rank that has ended by itself has ended its program's work, well or not: its copy would do the same.
 bool Ranks::promote(Started& rank, int status) {
     auto at = copies_.find(rank.rank);
     if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_) return false;

@@ -11,7 +11,7 @@ struct Replicas {
     uint64_t pairs = 0;
     uint64_t single = 0;
 
-    // Of so many ranks, this share has two processes; rounded to whole ranks.
+    // This share of so many ranks has two processes; rounded to whole ranks.
     static Replicas of(uint64_t ranks, double share);
     uint64_t ranks() const { return pairs + single; }
     uint64_t processes() const { return 2 * pairs + single; }

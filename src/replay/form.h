@@ -1,4 +1,4 @@
-// Fields as bytes and back, little-endian; lists behind their length. What a reader takes has one form only.
+// Fields as bytes and back, little-endian; lists behind their length. A reader takes one form only.
 #pragma once
 
 #include <cstring>

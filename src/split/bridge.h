@@ -238,7 +238,7 @@ struct UpperServices {
     void (*log_go)(uint32_t epoch) noexcept;
     // A child that is made now leads, and this process follows it: null, or why not.
     const char* (*log_begin_copy)() noexcept;
-    // This process is the copy from now on. (Of the one that leads: its copy has ended, at any time.)
+    // This process is the copy from now on. (To the one that leads, at any time: its copy has ended.)
     void (*log_be_copy)() noexcept;
     void (*log_copy_gone)() noexcept;
 };

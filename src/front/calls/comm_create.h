@@ -18,8 +18,8 @@ struct Asked {
 };
 using logged::kLibraryChooses;
 
-// The same in a job with a message log. What `make` has made is in the part from then on: the thread may be
-// brought back out of the library.
+// The same in a job with a message log. The communicator that `make` has made is in the part from then on:
+// the thread may be brought back out of the library.
 template <typename Make, typename Finish>
 int create_logged(Call& call, CommObject* parent, bool inter, mpi::Comm* newcomm, Asked asked,
                   const Make& make, const Finish& finish) {

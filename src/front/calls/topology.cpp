@@ -62,7 +62,7 @@ Asked first_of(const CommObject* parent, int64_t count) noexcept {
     return {parent->rank < count ? 0 : FM_UNDEFINED, parent->rank};
 }
 
-// Who differs only in the dimensions that remain has the same.
+// A number that is the same for all who differ only in the dimensions that remain.
 int dropped_place(const Topology& cart, int rank, const int* remain_dims) noexcept {
     Vec<int> coords(cart.dims.size() + 1);
     cart_coords_of(cart, rank, coords.data());

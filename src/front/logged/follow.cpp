@@ -14,7 +14,7 @@ namespace {
 constexpr size_t kRingBytes = size_t{64} << 20;
 constexpr uint64_t kPatienceNs = 20'000'000'000;  // with a copy that takes nothing while the ring is full
 
-// What stands in the ring beside records: a word of another rank.
+// A word of another rank, which stands in the ring beside records.
 struct Heard {
     uint32_t sort;  // where a record has another number
     uint32_t from;

@@ -28,7 +28,7 @@ RequestObject* must_find(replay::RequestNo no) noexcept {
     return r;
 }
 
-// What the machine asks of the program's memory.
+// Answers to what the machine asks of the program's memory.
 void buffers_contribution(void*, const replay::Request& request, replay::Bytes* out) {
     const RequestObject* r = must_find(request.no);
     if (request.send() != nullptr)

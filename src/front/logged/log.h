@@ -39,7 +39,7 @@ int init_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* 
 
 // ---- creation of communicators
 
-// Of one on `parent`; waits until it is told. `native` makes it (Native::call) and leaves it in the part:
+// Makes one on `parent`; waits until it is told. `native` makes it (Native::call) and leaves it in the part:
 // part->made. Null in *made: this process is not in it.
 int create(Call& call, CommObject* parent, Part::Asked asked, const Native& native,
            CommObject** made) noexcept;
@@ -54,11 +54,11 @@ const char* take_orders(const void* bytes, size_t size) noexcept;
 // After the objects: gives the new library what the old one had. 0, or 1 and a line.
 int rebuild(char* error, size_t size) noexcept;
 void go(uint32_t epoch) noexcept;
-// A copy is made of this process now: null, or why not. It is gone. This process is the copy.
+// A copy is made of this process now (null, or why not), is gone, and: this process is the copy.
 const char* begin_copy() noexcept;
 void copy_is_gone() noexcept;
 void be_copy() noexcept;
-// What the exchange said; null: no hop is under way.
+// Orders of the exchange; null: no hop is under way.
 const replay::Orders* orders() noexcept;
 
 }  // namespace fermata::front::logged

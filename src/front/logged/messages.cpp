@@ -18,7 +18,7 @@ replay::Pattern pattern_of(const CommObject& comm, int source, int tag) noexcept
     return pattern;
 }
 
-// What the library would refuse must not get a number.
+// Finds what the library would refuse, which must not get a number.
 int refusal(const RequestObject* r) noexcept {
     if (r->type == nullptr || (!r->type->predefined && !r->type->committed)) return mpi::FM_ERR_TYPE;
     if (r->count < 0) return mpi::FM_ERR_COUNT;
@@ -174,7 +174,7 @@ Outcome outcome_of(const CommObject& comm, bool found, const mpi::Status& status
 
 namespace {
 
-// What a probe says to the program.
+// Tells the program what a probe has found.
 void write_status(const CommObject& comm, const Outcome& outcome, mpi::Status* status) noexcept {
     if (!outcome.flag) return;
     const replay::Envelope& from = outcome.probed->from;

@@ -57,7 +57,7 @@ int64_t sum(const Vec<int64_t>& numbers) noexcept {
     return all;
 }
 
-// What a reduction takes: for Reduce_scatter the parts of all members, one behind the other.
+// Finds what a reduction takes: for Reduce_scatter the parts of all members, one behind the other.
 Block reduced(const Part& part) noexcept {
     const Side& where = part.in_place ? part.receive : part.send;
     const int64_t count =

@@ -45,7 +45,7 @@ struct Part {
     Rank from{0};
     bool outside = true;  // not issued yet in that form
     bool planned = false;
-    // Of a form on bytes, for as long as the library works on it.
+    // Buffers of a form on bytes, for as long as the library works on it.
     replay::Bytes given, room;
     Vec<mpi::Count> counts, room_counts;
     Vec<mpi::Aint> places, room_places;
@@ -79,7 +79,7 @@ void finish_part(Part* part, const CommObject* comm) noexcept;
 
 Part* copy_of(const Part& part) noexcept;
 
-// What the member contributes, and what its result is: appended as bytes.
+// Appends as bytes what the member contributes, and what its result is.
 void contribution(const Part& part, const CommObject& comm, replay::Bytes* out) noexcept;
 void result(const Part& part, const CommObject& comm, replay::Bytes* out) noexcept;
 // Bytes of the result, and the result put where it goes.

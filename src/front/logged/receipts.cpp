@@ -1,5 +1,5 @@
-// What bounds the logs: receivers say what they have consumed, members of communicators which calls they were
-// told. The words travel on the private world, where the program sends nothing. They may be lost.
+// Receipts bound the logs: receivers say what they have consumed, members of communicators which calls they
+// were told. The words travel on the private world, where the program sends nothing. They may be lost.
 #include <algorithm>
 
 #include "front/core/bridge.h"

@@ -59,7 +59,7 @@ inline replay::Machine& machine() noexcept { return the_log().machine; }
 
 RequestObject* find(replay::RequestNo no) noexcept;
 CommObject* find(replay::Uid uid) noexcept;
-// Of a request whose number is known now.
+// A request's number is known now.
 void enter_open(RequestObject* r, replay::RequestNo no) noexcept;
 // The rank in the communicator of a process.
 int rank_in(const CommObject& comm, Rank rank) noexcept;
@@ -86,7 +86,7 @@ void owe(const replay::Pay& pay) noexcept;
 
 // ---- creation.cpp
 
-// What all members have asked for has come: which communicator the rank is in.
+// Learns, from what all members have asked for, which communicator the rank is in.
 void made_by_plan(RequestObject* r) noexcept;
 void forget_made(Part& part) noexcept;
 replay::Made made_of(const RequestObject* r) noexcept;
@@ -107,8 +107,8 @@ class Rounds {
 bool ready(RequestObject* r) noexcept;
 // The program hears of it now, by one record.
 void tell(const replay::Outcome& outcome) noexcept;
-// What a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as its leader
-// was told. `requests`: those that may be told.
+// Settles what a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as
+// its leader was told. `requests`: those that may be told.
 template <typename Decide>
 replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const* requests, int count,
                         const Decide& decide) noexcept;

@@ -43,7 +43,7 @@ void free_active(Call& call, RequestObject* r) noexcept;
 int start_persistent(Call& call, RequestObject* r) noexcept;
 void drop(Part* part) noexcept;
 
-// What the library still works on for the log's sake, and receipts. Inside any wait.
+// Sees to what the library still works on for the log's sake, and to receipts. Inside any wait.
 void progress() noexcept;
 // MPI_Finalize: true of a rank (not of its copy) once nobody else needs anything of its log.
 bool may_arrive() noexcept;
