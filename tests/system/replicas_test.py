@@ -18,7 +18,7 @@ MASKED = re.compile(r"rank \d+ on \S+ was killed by signal 9: its copy goes on i
 
 
 def program(mpi):
-    return [PROGRAMS / f"mix.{mpi}", "2500", "1000"]
+    return [PROGRAMS / f"mix.{mpi}", "1200", "1000"]
 
 
 def children_of(parents):
