@@ -6,6 +6,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <string>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -15,15 +16,12 @@
 namespace fermata::noded {
 namespace {
 
+constexpr uint64_t kMostOutput = uint64_t{1} << 30;  // bytes of a copy, which are taken into memory at once
+
 // Reads what the process has written to its descriptor: a file that only it has.
 std::string written_by(pid_t pid, int descriptor) {
-    try {
-        Fd file = open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
-        return read_rest(file.get(), "what a copy has written", uint64_t{1} << 30);
-    } catch (const std::exception& error) {
-        spdlog::warn("the output of process {} is lost: {}", pid, error.what());
-        return {};
-    }
+    Fd file = open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
+    return read_rest(file.get(), "what a copy has written", kMostOutput);
 }
 
 void kill(const Child& child) { ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0); }
@@ -63,9 +61,28 @@ bool Ranks::promote(Started& rank, int status) {
 void Ranks::copy_wrote(Rank who, pid_t pid, int output, int error) {
     for (auto& rank : ranks_) {
         if (rank->rank != who || rank->child.pid != pid) continue;
-        rank->output.copy_goes_on(written_by(pid, output), tree::now_ms());
-        rank->error.copy_goes_on(written_by(pid, error), tree::now_ms());
+        try {
+            rank->output.copy_goes_on(written_by(pid, output), tree::now_ms());
+            rank->error.copy_goes_on(written_by(pid, error), tree::now_ms());
+        } catch (const std::exception& failed) {
+            up_(wire::Fatal{fmt::format("error: the output of rank {}'s copy on {} is lost: {}", who.number(),
+                                        place_.name, failed.what()),
+                            1});
+        }
+        refuse_parted(*rank);
     }
+}
+
+// A copy that has written something else is in another state: nobody could trust what follows.
+void Ranks::refuse_parted(Started& rank) {
+    if (rank.parted || !(rank.output.parted() || rank.error.parted())) return;
+    rank.parted = true;
+    up_(wire::Fatal{
+        fmt::format("error: rank {} on {} and its copy have written different output: the program "
+                    "does not do the same twice (clocks? random numbers?): run it without "
+                    "--replicas",
+                    rank.rank.number(), place_.name),
+        1});
 }
 
 void Ranks::watch_copies() {
@@ -77,6 +94,11 @@ void Ranks::watch_copies() {
         left(at->second.pid);
         const Rank rank = at->first;
         at = copies_.erase(at);
+        for (auto& one : ranks_)
+            if (one->rank == rank) {
+                one->output.copy_is_gone();
+                one->error.copy_is_gone();
+            }
         copy_ended(rank);
     }
     if (copies_.empty() && !copies_wanted_) copys_worlds_.clear();

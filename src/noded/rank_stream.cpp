@@ -42,10 +42,7 @@ void RankStream::serve(short revents, int64_t now_ms) {
 
 void RankStream::add(std::string_view bytes, int64_t now_ms) {
     last_ = now_ms;
-    read_ += bytes.size();
-    const size_t known = std::min<uint64_t>(skip_, bytes.size());
-    skip_ -= known;
-    lines_.add(bytes.substr(known), now_ms);
+    lines_.add(both_.wrote(bytes), now_ms);
 }
 
 // A pipe holds what was written before.
@@ -57,15 +54,12 @@ void RankStream::read_all() {
 
 void RankStream::copy_is_made() {
     read_all();
-    read_ = 0;  // what is to be skipped still is so for both
+    both_.copy_is_made();
 }
 
 void RankStream::copy_goes_on(const std::string& copys, int64_t now_ms) {
     read_all();
-    const uint64_t next = read_ + skip_;  // place of the first byte that has not gone on its way
-    if (copys.size() > next) lines_.add(std::string_view(copys).substr(next), now_ms);
-    skip_ = next > copys.size() ? next - copys.size() : 0;
-    read_ = copys.size();
+    lines_.add(both_.copy_goes_on(copys), now_ms);
     last_ = now_ms;
 }
 

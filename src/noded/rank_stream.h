@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "noded/one_output.h"
 #include "noded/output_lines.h"
 
 namespace fermata::noded {
@@ -26,11 +27,11 @@ class RankStream {
     void rank_has_died(int64_t since_ms, int64_t now_ms);
     void drop();  // what is still to come, too
 
-    // The rank stands: all that it has written until now is what its copy has written, too.
+    // As one_output.h has them.
     void copy_is_made();
-    // The rank has died, and its copy writes here from now on; `copys`: what it has written since it was
-    // made. Each byte comes once, whoever wrote it.
+    void copy_is_gone() { both_.copy_is_gone(); }
     void copy_goes_on(const std::string& copys, int64_t now_ms);
+    bool parted() const { return both_.parted(); }
 
     std::string take(int64_t now_ms) { return lines_.take(now_ms); }
     bool over() const { return !pipe_ && lines_.size() == 0; }
@@ -43,9 +44,8 @@ class RankStream {
     void add(std::string_view bytes, int64_t now_ms);
     Fd pipe_;
     OutputLines lines_;
-    int64_t last_ = 0;   // ms; something came
-    uint64_t read_ = 0;  // bytes since the copy was made
-    uint64_t skip_ = 0;  // bytes that have come already
+    OneOutput both_;
+    int64_t last_ = 0;  // ms; something came
 };
 
 }  // namespace fermata::noded

@@ -333,6 +333,7 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
         ended[i] = fds[at++].revents;
         ranks_[i]->output.serve(fds[at++].revents, now);
         ranks_[i]->error.serve(fds[at++].revents, now);
+        refuse_parted(*ranks_[i]);
     }
     if (polled_ > 0 && input_)
         if (auto taken = input_->serve(fds[at++].revents)) up_(*taken);

@@ -75,8 +75,9 @@ class Ranks {
         explicit Started(Rank who) : rank(who) {}
         Rank rank;
         Child child;
-        pid_t group = 0;     // its processes, over all lives
-        bool moves = false;  // to another process, of which it has not told yet
+        pid_t group = 0;      // its processes, over all lives
+        bool parted = false;  // from its copy, and the root knows
+        bool moves = false;   // to another process, of which it has not told yet
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms
@@ -98,6 +99,7 @@ class Ranks {
     void bury_strangers();
     void watch(Started& rank, short revents);
     bool promote(Started& rank, int status);
+    void refuse_parted(Started& rank);
     void watch_copies();
     void hand_up_output();
     bool hand_up_piece(Started& rank, RankStream& stream, bool error);

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
 
-    replicas_test.py rank|copy|twice|words openmpi|mpich
+    replicas_test.py rank|copy|twice|parted|words openmpi|mpich
 """
 import os
 import pathlib
@@ -60,7 +60,7 @@ class Copied:
     @staticmethod
     def is_rank(pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("mix.")
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking."))
         except OSError:
             return False
 
@@ -104,6 +104,19 @@ def twice(mpi):
     check(len(MASKED.findall(errors)) == 2, errors)
 
 
+def parted(mpi):
+    """Copies that have written different lines are not taken for each other: the job fails, and says so."""
+    with Scratch("replicas-parted") as cwd, Job.run([PROGRAMS / f"ticking.{mpi}", "500"], RANKS, cwd, mpi=mpi,
+                                                    extra=["--replicas", "all"]) as job:
+        copied = Copied(job)
+        lead, _ = copied.pids()
+        job.wait_until(lambda: job.lines(), "the first line")
+        os.kill(lead[0], signal.SIGKILL)
+        job.finish(expected=1)
+        check("its copy have written different output" in job.errors(), job.errors())
+        copied.check_gone()
+
+
 def words(mpi):
     """What is no set of ranks is refused before anything runs."""
     for wrong in ["some", "3", "0,7", "120%", "1-", "2-1"]:
@@ -115,7 +128,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "words": words}
+CASES = {"rank": rank, "copy": copy, "twice": twice, "parted": parted, "words": words}
 
 if __name__ == "__main__":
     sys.exit(harness.main(run, CASES))

@@ -77,9 +77,7 @@ void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
 // members were told: all of these take part with bytes.
 int issue_call(RequestObject* r) noexcept {
     Part& part = *r->collective->part;
-    const bool on_bytes =
-        part.planned && (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
-    if (!on_bytes) {
+    if (!goes_on_bytes(part)) {
         if (part.arguments.overwrites) {
             replay::Bytes input;
             machine().input_of(number_of(r), &input);
@@ -98,18 +96,14 @@ void call_ended(RequestObject* r, int rc) noexcept {
     r->error = rc;
     empty_status(&r->status);
     if (rc != 0) refused_below(r);
-    const bool on_bytes = part.planned && part.way != Way::native &&
-                          (part.way == Way::from_result || has_form_on_bytes(part.arguments.kind));
+    const bool on_bytes = goes_on_bytes(part);
     if (part.arguments.kind == Kind::create) {
         if (on_bytes) made_by_plan(r);
         machine().completed(number_of(r),
                             part.made != nullptr ? std::optional<replay::Made>(made_of(r)) : std::nullopt);
         return;
     }
-    if (on_bytes && part.arguments.kind != Kind::gather)
-        put_result(part, *r->comm, part.room.data(), static_cast<int64_t>(part.room.size()));
-    else if (on_bytes && r->comm->rank == part.root)
-        put_result(part, *r->comm, part.room.data(), static_cast<int64_t>(part.room.size()));
+    if (on_bytes) put_result(part, *r->comm, part.room.data(), static_cast<int64_t>(part.room.size()));
     machine().completed(number_of(r));
 }
 
@@ -136,7 +130,7 @@ void see_through(Call& call, RequestObject* r, const Native& native) noexcept {
 
 int collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* twin, Native native) noexcept {
     machine().enter();
-    finish_part(part, comm);
+    finish_part(part);
     RequestObject* r = request_for(comm, twin, part);
     r->flags |= kInternal;
     number(call, r);
@@ -147,7 +141,7 @@ int collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* twin,
 int begin_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* record,
                      mpi::Request* request) noexcept {
     machine().enter();
-    finish_part(part, comm);
+    finish_part(part);
     RequestObject* r = request_for(comm, record, part);
     number(call, r);
     issue_if_outside(r);
@@ -157,7 +151,7 @@ int begin_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord*
 
 int init_collective(Call&, CommObject* comm, Part* part, CollectiveRecord* record,
                     mpi::Request* request) noexcept {
-    finish_part(part, comm);
+    finish_part(part);
     RequestObject* r = request_for(comm, record, part);
     make_persistent(r);
     *request = handle_of(r);
@@ -186,9 +180,8 @@ int create(Call& call, CommObject* parent, Part::Asked asked, const Native& nati
     number(call, r);
     the_log().creating = part;
     see_through(call, r, native);
-    CommObject* const made_now = the_log().made;
     the_log().creating = nullptr;
-    *made = made_now;
+    *made = the_log().made;
     return consume(r, nullptr, nullptr);
 }
 

@@ -11,12 +11,6 @@
 namespace fermata::front::logged {
 namespace {
 
-CommObject* with_members(Members&& members) noexcept {
-    auto* made = fm_new<CommObject>();
-    comm_set_sides(made, static_cast<Members&&>(members), Members());
-    return made;
-}
-
 // The communicator of this rank among those that members were told, or null.
 const replay::CommOrders* adopted(const CommObject& parent, replay::Instance instance) noexcept {
     const replay::Orders* orders = logged::orders();
@@ -29,7 +23,7 @@ const replay::CommOrders* adopted(const CommObject& parent, replay::Instance ins
 }
 
 // All who asked for the same: none of them was told, and all see this.
-Members same_colour(const Part& part, const CommObject& parent) noexcept {
+replay::Vec<Rank> same_colour(const Part& part, const CommObject& parent) noexcept {
     struct Place {
         int32_t key;
         int rank;
@@ -41,12 +35,19 @@ Members same_colour(const Part& part, const CommObject& parent) noexcept {
     std::sort(places.begin(), places.end(), [](const Place& a, const Place& b) {
         return a.key != b.key ? a.key < b.key : a.rank < b.rank;
     });
-    Members members;
-    for (const Place& place : places) members.push_back(parent.members[static_cast<size_t>(place.rank)]);
-    return members;
+    replay::Vec<Rank> ranks;
+    for (const Place& place : places) ranks.push_back(parent.members[static_cast<size_t>(place.rank)].rank());
+    return ranks;
 }
 
 }  // namespace
+
+CommObject* with_members(const replay::Vec<Rank>& ranks) noexcept {
+    Members members(ranks.begin(), ranks.end());
+    auto* made = fm_new<CommObject>();
+    comm_set_sides(made, static_cast<Members&&>(members), Members());
+    return made;
+}
 
 void made_by_plan(RequestObject* r) noexcept {
     Part& part = *r->collective->part;
@@ -54,9 +55,7 @@ void made_by_plan(RequestObject* r) noexcept {
     const replay::Instance instance = machine().request(number_of(r))->collective()->instance;
     if (part.asked.color == mpi::FM_UNDEFINED) return;
     if (const replay::CommOrders* orders = adopted(parent, instance)) {
-        Members members;
-        for (Rank rank : orders->members) members.push_back(rank);
-        part.made = with_members(static_cast<Members&&>(members));
+        part.made = with_members(orders->members);
         part.made->real = orphan_taken(replay::value(orders->uid));
         if (part.made->real == 0) fatal_line("fermata: a communicator of the message log was not made again");
         return;

@@ -3,7 +3,6 @@
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
-#include "front/objects/comm_make.h"
 #include "front/objects/objects.h"
 
 namespace fermata::replay {
@@ -57,11 +56,7 @@ void buffers_deliver(void*, const replay::Request& request, const replay::Bytes&
 void buffers_told(void*, const replay::Request& request) {
     const replay::Collective* call = request.collective();
     if (call == nullptr || !call->made || is_live()) return;
-    Members members;
-    for (Rank rank : call->made->members) members.push_back(rank);
-    auto* made = fm_new<CommObject>();
-    comm_set_sides(made, static_cast<Members&&>(members), Members());
-    the_log().made = made;
+    the_log().made = with_members(call->made->members);
 }
 
 }  // namespace

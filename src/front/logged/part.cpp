@@ -151,9 +151,8 @@ void set_types(Side* side, const mpi::Datatype* types, int members) noexcept {
     }
 }
 
-void finish_part(Part* part, const CommObject* comm) noexcept {
+void finish_part(Part* part) noexcept {
     const Kind kind = part->arguments.kind;
-    (void)comm;
     part->in_place = part->send.base == mpi::FM_IN_PLACE || part->receive.base == mpi::FM_IN_PLACE;
     if (!reduces(kind)) {
         part->arguments.overwrites = part->in_place && kind == Kind::alltoall;

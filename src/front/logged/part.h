@@ -75,7 +75,7 @@ void set_sides(Side* side, const void* base, const Number* counts, const Place* 
 void set_equal_sides(Side* side, const void* base, int64_t count, mpi::Datatype type, int members) noexcept;
 void set_types(Side* side, const mpi::Datatype* types, int members) noexcept;
 // Once all is set.
-void finish_part(Part* part, const CommObject* comm) noexcept;
+void finish_part(Part* part) noexcept;
 
 Part* copy_of(const Part& part) noexcept;
 

@@ -185,44 +185,42 @@ void exchange_receipts() noexcept {
     forget_old_parts();
 }
 
+namespace {
+
+// Takes out what the library is through with; `over` hears of each.
+template <typename One, typename Request, typename Over>
+void take_complete(Vec<One>* all, const Request& request, const Over& over) noexcept {
+    for (size_t i = 0; i < all->size();) {
+        int flag = 0;
+        mpi::Status status{};
+        LOWER(Test)(request((*all)[i]), &flag, &status);
+        if (flag == 0) {
+            i++;
+            continue;
+        }
+        const One one = (*all)[i];
+        all->erase(all->begin() + static_cast<ptrdiff_t>(i));
+        over(one);
+    }
+}
+
+}  // namespace
+
 void progress() noexcept {
     Log& log = the_log();
     if (!is_live()) return see_whether_stream_ended();
-    for (size_t i = 0; i < log.debts.size();) {
-        int flag = 0;
-        LOWER(Test)(&log.debts[i].real, &flag, nullptr);
-        if (flag == 0) {
-            i++;
-            continue;
-        }
-        const Debt paid = log.debts[i];
-        log.debts.erase(log.debts.begin() + static_cast<ptrdiff_t>(i));
-        log.machine.paid(paid.comm, paid.instance);
-    }
-    for (size_t i = 0; i < log.again.size();) {
-        int flag = 0;
-        LOWER(Test)(&log.again[i].real, &flag, nullptr);
-        if (flag == 0) {
-            i++;
-            continue;
-        }
-        const Again sent = log.again[i];
-        log.again.erase(log.again.begin() + static_cast<ptrdiff_t>(i));
-        log.machine.sent_from_log(sent.channel, sent.number);
-    }
-    for (size_t i = 0; i < log.left.size();) {
-        RequestObject* r = log.left[i];
-        int flag = 0;
-        mpi::Status status{};
-        LOWER(Test)(real_request(r), &flag, &status);
-        if (flag == 0) {
-            i++;
-            continue;
-        }
-        log.left.erase(log.left.begin() + static_cast<ptrdiff_t>(i));
-        r->real = 0;
-        release_request(r);
-    }
+    take_complete(
+        &log.debts, [](Debt& one) { return &one.real; },
+        [&log](const Debt& one) { log.machine.paid(one.comm, one.instance); });
+    take_complete(
+        &log.again, [](Again& one) { return &one.real; },
+        [&log](const Again& one) { log.machine.sent_from_log(one.channel, one.number); });
+    take_complete(
+        &log.left, [](RequestObject* r) { return real_request(r); },
+        [](RequestObject* r) {
+            r->real = 0;
+            release_request(r);
+        });
     reap_letters();
     read_letters();
 }

@@ -1,4 +1,5 @@
 // A new lower half: what the exchange hears of this rank, and what the library is given then.
+#include "front/core/fatal.h"
 #include "front/core/line.h"
 #include "front/logged/state.h"
 #include "front/objects/api.h"
@@ -8,24 +9,23 @@
 namespace fermata::front::logged {
 namespace {
 
-void do_it(const replay::SendOpen& action) noexcept {
-    RequestObject* r = find(action.request);
-    machine().issued(action.request);
-    issue_message(r);
+void must(int rc) noexcept {
+    if (rc != 0) fatal_line("fermata: the new library refuses what is in the message log");
 }
-void do_it(const replay::Post& action) noexcept {
-    RequestObject* r = find(action.request);
-    machine().issued(action.request);
-    issue_message(r);
+
+void issue_again(replay::RequestNo request) noexcept {
+    machine().issued(request);
+    must(issue_message(find(request)));
 }
+void do_it(const replay::SendOpen& action) noexcept { issue_again(action.request); }
+void do_it(const replay::Post& action) noexcept { issue_again(action.request); }
 void do_it(const replay::SendLogged& action) noexcept {
     const replay::Logged* entry = machine().logged(action.channel, action.number);
     const CommObject* comm = find(action.channel.comm);
     Again again{action.channel, action.number, {}};
-    LOWER(Isend)
-    (entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
-     rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag), real_of(comm),
-     &again.real);
+    must(LOWER(Isend)(entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
+                      rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag),
+                      real_of(comm), &again.real));
     the_log().again.push_back(again);
 }
 // A blocking call is issued by its thread, which finds here how.
@@ -36,11 +36,10 @@ void do_it(const replay::Take& action) noexcept {
     part.way = action.way;
     part.from = action.from;
     part.planned = machine().find(call->comm)->planned(call->instance) != nullptr;
-    part.outside = true;
-    if (action.way == replay::Way::native) return;
-    part.outside = false;
+    part.outside = action.way == replay::Way::native;
+    if (part.outside) return;
     machine().issued(action.request);
-    issue_call(r);
+    must(issue_call(r));
 }
 void do_it(const replay::Pay& action) noexcept { owe(action); }
 
@@ -54,7 +53,6 @@ void forget_library(Log& log) noexcept {
         Part& part = *r->collective->part;
         forget_made(part);
         part.outside = false;  // unless an action says so
-        part.planned = log.machine.find(uid_of(*r->comm)) != nullptr;
     }
     for (RequestObject* r : log.left) {
         r->real = 0;
@@ -101,7 +99,6 @@ int rebuild(char* error, size_t size) noexcept {
 void go(uint32_t epoch) noexcept {
     if (!on()) return;
     machine().go(static_cast<replay::Epoch>(epoch));
-    the_log().epoch = epoch;
 }
 
 }  // namespace fermata::front::logged

@@ -105,7 +105,7 @@ int reduce(Part& part, const CommObject& comm, mpi::RealRequest* real) noexcept 
 
 }  // namespace
 
-bool has_form_on_bytes(Kind kind) noexcept {
+static bool has_form_on_bytes(Kind kind) noexcept {
     switch (kind) {
         case Kind::bcast:
         case Kind::scatter:
@@ -116,6 +116,11 @@ bool has_form_on_bytes(Kind kind) noexcept {
         default:
             return false;
     }
+}
+
+bool goes_on_bytes(const Part& part) noexcept {
+    if (!part.planned || part.way == Way::native) return false;
+    return part.way == Way::from_result || has_form_on_bytes(part.arguments.kind);
 }
 
 int issue_on_bytes(Part& part, const CommObject& comm, const replay::Bytes& known,
@@ -151,10 +156,9 @@ void owe(const replay::Pay& pay) noexcept {
         part.from = pay.from;
         part.planned = true;
         part.given = entry->input;
-        Debt debt{pay.comm, pay.instance, kept.part, {}};
-        const bool on_bytes = pay.way == Way::from_result || has_form_on_bytes(part.arguments.kind);
-        const int rc = on_bytes ? issue_on_bytes(part, *kept.on, entry->result, &debt.real)
-                                : reduce(part, *kept.on, &debt.real);
+        Debt debt{pay.comm, pay.instance, {}};
+        const int rc = goes_on_bytes(part) ? issue_on_bytes(part, *kept.on, entry->result, &debt.real)
+                                           : reduce(part, *kept.on, &debt.real);
         if (rc != 0) fatal_line("fermata: the library refuses a collective of the message log");
         log.debts.push_back(debt);
         return;

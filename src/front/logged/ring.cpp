@@ -1,8 +1,10 @@
 #include "front/logged/ring.h"
 
 #include <sys/mman.h>
+#include <sys/syscall.h>
 
 #include <algorithm>
+#include <new>
 
 #include "front/core/fatal.h"
 #include "front/core/heap.h"

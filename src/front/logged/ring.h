@@ -3,7 +3,8 @@
 // the ring goes in pieces.
 #pragma once
 
-#include <optional>
+#include <cstddef>
+#include <cstdint>
 
 #include "replay/memory.h"
 
@@ -18,7 +19,6 @@ class Ring {
 
     // Puts in what there is room for; how much of it.
     size_t put(const uint8_t* bytes, size_t size) noexcept;
-    bool is_read() const noexcept { return written() == read(); }
 
     // ---- the copy's end
 
@@ -38,8 +38,7 @@ class Ring {
             from += sizeof size + size;
         }
     }
-    bool is_empty() const noexcept { return written() == read(); }
-    // The leader is gone: what it has put in is all there will be.
+    // One of both is gone.
     void close() noexcept { __atomic_store_n(&shared_->closed, 1, __ATOMIC_RELEASE); }
     bool is_closed() const noexcept { return __atomic_load_n(&shared_->closed, __ATOMIC_ACQUIRE) != 0; }
 

@@ -1,6 +1,8 @@
 // The state of the log in this room: the machine and which requests of the front its numbers are.
 #pragma once
 
+#include <optional>
+
 #include "front/logged/log.h"
 #include "front/logged/ring.h"
 
@@ -24,7 +26,6 @@ struct Kept {
 struct Debt {
     replay::Uid comm;
     replay::Instance instance;
-    Part* part;  // of `kept`
     mpi::RealRequest real;
 };
 // A message that the library sends once more from the log.
@@ -46,7 +47,6 @@ struct Log {
     Vec<Again> again;
     replay::Orders orders{};
     bool ordered = false;
-    uint32_t epoch = 0;
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
     uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
@@ -80,7 +80,8 @@ void call_ended(RequestObject* r, int rc) noexcept;
 
 int issue_on_bytes(Part& part, const CommObject& comm, const replay::Bytes& result,
                    mpi::RealRequest* real) noexcept;
-bool has_form_on_bytes(replay::Kind kind) noexcept;
+// True of a collective that goes to the library in that form now.
+bool goes_on_bytes(const Part& part) noexcept;
 // Debts.
 void owe(const replay::Pay& pay) noexcept;
 
@@ -88,6 +89,8 @@ void owe(const replay::Pay& pay) noexcept;
 
 // Learns, from what all members have asked for, which communicator the rank is in.
 void made_by_plan(RequestObject* r) noexcept;
+// A communicator of such members, which has no real one yet.
+CommObject* with_members(const replay::Vec<Rank>& ranks) noexcept;
 void forget_made(Part& part) noexcept;
 replay::Made made_of(const RequestObject* r) noexcept;
 
@@ -127,6 +130,7 @@ std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept;
 const replay::Record* look_ahead() noexcept;
 // A copy whose leader is gone is live once it has heard all.
 void see_whether_stream_ended() noexcept;
+
 // ---- recovery.cpp
 
 void act(const replay::Action& action) noexcept;

@@ -23,6 +23,24 @@ bool test_one(Call& call, RequestObject* r) noexcept {
     return may_tell(r, call.record(), false);
 }
 
+int consume_all(Call& call, int count, mpi::Request* requests, RequestObject* const* items,
+                Status* statuses) noexcept {
+    int failed = 0;
+    Comm comm = FM_COMM_SELF;
+    for (int i = 0; i < count; i++) {
+        RequestObject* r = items[i];
+        Status* status = statuses != nullptr ? &statuses[i] : nullptr;
+        if (ignored(r)) {
+            empty_status(status);
+            continue;
+        }
+        if (r->error != 0 && failed == 0) comm = comm_of(r);
+        int rc = consume(r, &requests[i], status);
+        if (__builtin_expect(rc != 0, 0)) failed = FM_ERR_IN_STATUS;
+    }
+    return call.finish(comm, failed);
+}
+
 void before_test(Call& call) noexcept {
     if (!pending_checkpoint()) return;
     Careful careful(call.record());

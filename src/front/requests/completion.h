@@ -40,6 +40,9 @@ bool look_up(int n, const mpi::Request* handles, RequestObject** out) noexcept;
 Comm comm_of(const RequestObject* r) noexcept;
 // One look at a request in the tier that the thread is in; true when complete and allowed to be told.
 bool test_one(Call& call, RequestObject* r) noexcept;
+// The end of a call whose requests are all complete and may be told.
+int consume_all(Call& call, int count, mpi::Request* requests, RequestObject* const* items,
+                Status* statuses) noexcept;
 // Before a test, which may fail: it pulls, so that senders to a polling rank get on, and tells the clock.
 void before_test(Call& call) noexcept;
 

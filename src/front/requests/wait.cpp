@@ -103,25 +103,6 @@ __attribute__((always_inline)) inline bool wait_translated(const DirectMessage& 
     return true;
 }
 
-// All of them are complete and may be told.
-int consume_all(Call& call, int count, mpi::Request* requests, RequestObject* const* items,
-                Status* statuses) noexcept {
-    int failed = 0;
-    Comm comm = FM_COMM_SELF;
-    for (int i = 0; i < count; i++) {
-        RequestObject* r = items[i];
-        Status* status = statuses != nullptr ? &statuses[i] : nullptr;
-        if (ignored(r)) {
-            empty_status(status);
-            continue;
-        }
-        if (r->error != 0 && failed == 0) comm = comm_of(r);
-        int rc = consume(r, &requests[i], status);
-        if (__builtin_expect(rc != 0, 0)) failed = FM_ERR_IN_STATUS;
-    }
-    return call.finish(comm, failed);
-}
-
 __attribute__((noinline)) int wait_all(Call& call, int count, mpi::Request* requests,
                                        Status* statuses) noexcept {
     Temporary<RequestObject*, kOnStack> items(count);

@@ -131,19 +131,7 @@ int fm_Testall(int count, mpi::Request* requests, int* flag, Status* statuses) {
         return 0;
     }
     poll_succeeded(call);
-    int failed = 0;
-    Comm comm = FM_COMM_SELF;
-    for (int i = 0; i < count; i++) {
-        RequestObject* r = items[i];
-        Status* status = statuses != nullptr ? &statuses[i] : nullptr;
-        if (ignored(r)) {
-            empty_status(status);
-            continue;
-        }
-        if (r->error != 0 && failed == 0) comm = comm_of(r);
-        if (consume(r, &requests[i], status) != 0) failed = FM_ERR_IN_STATUS;
-    }
-    return call.finish(comm, failed);
+    return consume_all(call, count, requests, items.data(), statuses);
 }
 
 int fm_Waitany(int count, mpi::Request* requests, int* index, Status* status) {
