@@ -19,6 +19,7 @@
 #include "split/threads/donors.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
+#include "split/vdso/vdso.h"
 
 namespace fermata::lower {
 namespace {
@@ -65,6 +66,13 @@ bool put(Mailbox& box, const char* line, int code) noexcept {
 }
 
 void warn(const char* line) noexcept { put(warning, line, 0); }
+
+[[noreturn]] void end_copy(const char* line) noexcept {
+    const bool heard = put(warning, line, 0);
+    for (int i = 0; heard && warning.state.load() != 0 && i < 2000; ++i) nap();
+    for (int i = 0; i < 50; ++i) nap();  // the agent sends what it has taken
+    for (;;) sys(SYS_exit_group, 0);
+}
 
 [[noreturn]] void end_job(const char* line, int code) noexcept {
     bool heard = put(fatal, line, code);
@@ -116,6 +124,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.leaves = leaves;
     bridge.warn = warn;
     bridge.fatal = end_job;
+    bridge.end_copy = end_copy;
     bridge.register_upper = register_upper;
     bridge.stop_count = split::threads::stop_count();
     bridge.world_rank = static_cast<int32_t>(facts.rank().number());
@@ -134,6 +143,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.lower_owned = split::lower_descriptors().words;
     bridge.guard_library = guard_library(guard_path, sizeof guard_path);
     bridge.warden = &split::process::the_warden();
+    bridge.vdso = []() noexcept { return split::vdso_doors(); };
     bridge.os_page = static_cast<uint64_t>(sysconf(_SC_PAGESIZE));
     return &bridge;
 }

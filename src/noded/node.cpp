@@ -231,7 +231,13 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
 }
 
 void Node::from_agent(Agent& agent, const wire::Message& message) {
-    if (from_stranger(agent, message) || agent.rank < 0) return;
+    if (from_stranger(agent, message)) return;
+    if (agent.rank < 0) {
+        auto* last_word = std::get_if<wire::Warning>(&message);
+        if (last_word != nullptr && agent.follows >= 0)
+            branch_.say(wire::Warning{clipped(last_word->text), last_word->epoch});
+        return;
+    }
     spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
     if (ranks_ && std::holds_alternative<wire::Saved>(message))
         ranks_->stands(Rank(static_cast<uint32_t>(agent.rank)));

@@ -57,6 +57,7 @@ bool Machine::take(const Record& record) {
         always(request, "a record names a request that this copy does not have");
         finish(*request, nullptr);
     }
+    parted_ = parted_ || digest_.value() != record.digest;
     stream_.add(record.determinant);
     requests_.sweep();
     forget_freed();

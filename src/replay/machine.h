@@ -10,6 +10,7 @@
 
 #include "replay/channels.h"
 #include "replay/communicator.h"
+#include "replay/digest.h"
 #include "replay/requests.h"
 #include "replay/stream.h"
 
@@ -145,6 +146,8 @@ class Machine {
     bool fits(const Record& record, CallKind kind) const;
     // True: the call has its outcome. False: it was a harvest, and the call wants the next one.
     bool take(const Record& record);
+    // What this copy has handed to its library is not what the leader has: they have parted.
+    bool parted() const { return parted_; }
 
     // ---- receipts, bounds
 
@@ -204,6 +207,7 @@ class Machine {
     static void count_item(Incoming& in);
     void count_items(const Record& record, Vec<CommCounts>* comms, ChannelTable<Incoming>* in) const;
     void finish(Request& request, Record* record);
+    void digest(const Request& request);
     void log(const Send& send, const Request& request);
     void log(Communicator& on, const Collective& call, const Request& request);
     void commit(Record& record);
@@ -238,6 +242,8 @@ class Machine {
     Vec<Communicator> comms_;
     Vec<Queued> queue_;
     Stream stream_;
+    Digest digest_;
+    bool parted_ = false;
     Vec<Pending> pending_;
     // Sets of communicators that a copy which follows has not made yet.
     struct Early {

@@ -52,16 +52,18 @@ struct Probed {
 struct Outcome {
     CallKind kind;
     bool flag = true;
-    int64_t index = 0;  // which request, what a clock said
+    int64_t index = 0;  // which request
     std::optional<Probed> probed{};
     Vec<RequestNo> told{};
+    Bytes value{};  // of a clock, a recorded read
 };
 
 struct Record {
     CallNo call;
     Outcome outcome;
     Vec<Item> items;
-    bool determinant;  // it could have been otherwise, and nothing but this record knows
+    bool determinant;     // it could have been otherwise, and nothing but this record knows
+    uint64_t digest = 0;  // of all that the process has handed to the library
 };
 
 }  // namespace fermata::replay

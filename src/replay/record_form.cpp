@@ -57,12 +57,14 @@ Bytes wire_form(const Record& record) {
     out.u32(static_cast<uint32_t>(record.outcome.kind));
     out.u32((record.outcome.flag ? 1 : 0) | (record.determinant ? 2 : 0) | (record.outcome.probed ? 4 : 0));
     out.u64(static_cast<uint64_t>(record.outcome.index));
+    out.u64(record.digest);
     if (const auto& probed = record.outcome.probed) {
         out.count(probed->comm);
         out.rank(probed->from.source);
         out.u32(static_cast<uint32_t>(probed->from.tag));
     }
     out.list(record.outcome.told, [&](RequestNo no) { out.count(no); });
+    if (record.outcome.kind == CallKind::value) out.bytes(record.outcome.value);
     out.list(record.items,
              [&](const auto& item) { std::visit([&](const auto& one) { put_item(out, one); }, item); });
     return out.take();
@@ -78,12 +80,14 @@ std::optional<Record> record_from(std::span<const uint8_t> bytes, uint32_t ranks
     record.outcome.flag = (flags & 1) != 0;
     record.determinant = (flags & 2) != 0;
     record.outcome.index = static_cast<int64_t>(in.u64());
+    record.digest = in.u64();
     if ((flags & 4) != 0) {
         const Uid comm = in.uid();
         const Rank source = in.rank();
         record.outcome.probed = Probed{comm, {source, static_cast<Tag>(in.u32())}};
     }
     in.list(&record.outcome.told, 8, [&] { return in.number<RequestNo>(); });
+    if (record.outcome.kind == CallKind::value) record.outcome.value = in.bytes();
     in.list(&record.items, 28, [&]() -> replay::Item {
         const uint32_t sort = in.u32();
         in.require(sort <= static_cast<uint32_t>(Sort::creation));

@@ -114,6 +114,7 @@ Record Machine::tell(Outcome outcome) {
 void Machine::free_send(RequestNo no) {
     Request* request = requests_.find(no);
     always(request && request->send(), "what is freed while open is no send");
+    digest(*request);
     log(*request->send(), *request);
     Requests::tell(*request);
     requests_.sweep();
@@ -143,6 +144,7 @@ Record Machine::harvest() {
 // The program hears of it. `record`: null in a copy that takes what is told from one.
 void Machine::finish(Request& request, Record* record) {
     buffers_.told(buffers_.self, request);
+    digest(request);
     if (const Send* send = request.send()) log(*send, request);
     if (Collective* call = request.collective()) {
         Communicator& on = *comm(call->comm);
@@ -158,6 +160,18 @@ void Machine::finish(Request& request, Record* record) {
         if (call->made) add_comm(*call->made, call->comm, call->instance);  // `on` is no more
     }
     Requests::tell(request);
+}
+
+// Where both processes can tell: data, not how communicators are made.
+void Machine::digest(const Request& request) {
+    if (mode_ == Mode::live && !stream_.has_copy()) return;
+    const Collective* call = request.collective();
+    if (request.receive() || (call && call->arguments.kind == Kind::create)) return;
+    if (call && call->arguments.overwrites && rules().have(Rule::input_copied))
+        return digest_.add(call->kept_input);
+    Bytes input;
+    buffers_.contribution(buffers_.self, request, &input);
+    digest_.add(input);
 }
 
 void Machine::log(const Send& send, const Request& request) {
@@ -186,6 +200,7 @@ void Machine::log(Communicator& on, const Collective& call, const Request& reque
 
 void Machine::commit(Record& record) {
     stream_.add(record.determinant);
+    record.digest = digest_.value();
     for (const Item& item : record.items) {
         Pending pending{stream_.end(), {}, {}, {}};
         if (const auto* message = std::get_if<MessageItem>(&item)) {

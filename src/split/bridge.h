@@ -8,6 +8,8 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "split/vdso/table.h"
+
 namespace fermata::mpi {
 struct Table;  // generated: one entry per MPI function, standard-ABI values, real handles (fermata_table.h)
 }
@@ -16,7 +18,7 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 15;
+inline constexpr uint32_t kBridgeVersion = 16;
 
 struct NotedFiles;  // noted_files.h
 struct OwnState;    // own_state.h
@@ -161,6 +163,10 @@ struct Bridge {
     Warden* warden;
     // 1: the front keeps a message log (docs/internals/message-log.md), so that its ranks can stop anywhere.
     uint32_t message_log;
+    // This process is a rank's copy and cannot follow any more: one line, then it ends.
+    void (*end_copy)(const char* line) noexcept;
+    // What the front needs to listen to the clocks; called by the agent.
+    FermataVdsoDoors (*vdso)() noexcept;
 };
 
 struct DrainReport {

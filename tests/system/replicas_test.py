@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
 
-    replicas_test.py rank|copy|twice|parted|words openmpi|mpich
+    replicas_test.py rank|copy|twice|clocks|parted|other_data|words openmpi|mpich
 """
 import os
 import pathlib
@@ -60,7 +60,7 @@ class Copied:
     @staticmethod
     def is_rank(pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking."))
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks."))
         except OSError:
             return False
 
@@ -104,13 +104,34 @@ def twice(mpi):
     check(len(MASKED.findall(errors)) == 2, errors)
 
 
+def clocks(mpi):
+    """A copy is told what the rank's clocks have said, and no clock goes back when it takes the rank's place."""
+    steps = 900
+    with Scratch(f"replicas-clocks-{mpi}") as cwd, Job.run([PROGRAMS / f"clocks.{mpi}", str(steps)], RANKS, cwd, mpi=mpi,
+                                                           extra=["--replicas", "all"]) as job:
+        copied = Copied(job)
+        os.kill(copied.pids()[0][0], signal.SIGKILL)
+        lines = job.finish()
+        check(len(lines) == steps and len(MASKED.findall(job.errors())) == 1, f"{len(lines)} lines\n{job.errors()}")
+        copied.check_gone()
+
+
+def other_data(mpi):
+    """A copy that sends other data than its rank ends, and the job goes on without it."""
+    with Scratch("replicas-other-data") as cwd, Job.run([PROGRAMS / f"ticking.{mpi}", "100", "sends"], RANKS, cwd, mpi=mpi,
+                                                        extra=["--replicas", "all"]) as job:
+        lines = job.finish()
+        check(len(lines) == 100 and "its copy has sent other data" in job.errors(),
+              f"{len(lines)} lines\n{job.errors()}")
+
+
 def parted(mpi):
     """Copies that have written different lines are not taken for each other: the job fails, and says so."""
-    with Scratch("replicas-parted") as cwd, Job.run([PROGRAMS / f"ticking.{mpi}", "500"], RANKS, cwd, mpi=mpi,
+    with Scratch("replicas-parted") as cwd, Job.run([PROGRAMS / f"ticking.{mpi}", "500", "writes"], RANKS, cwd, mpi=mpi,
                                                     extra=["--replicas", "all"]) as job:
         copied = Copied(job)
         lead, _ = copied.pids()
-        job.wait_until(lambda: job.lines(), "the first line")
+        time.sleep(0.4)  # lines since the copy was made
         os.kill(lead[0], signal.SIGKILL)
         job.finish(expected=1)
         check("its copy have written different output" in job.errors(), job.errors())
@@ -128,7 +149,8 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "parted": parted, "words": words}
+CASES = {"rank": rank, "copy": copy, "twice": twice, "clocks": clocks, "parted": parted, "other_data": other_data,
+         "words": words}
 
 if __name__ == "__main__":
     sys.exit(harness.main(run, CASES))

@@ -2,6 +2,7 @@
 // ended. And the leader's side: what it says goes into the ring before its call returns.
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
+#include "front/core/line.h"
 #include "front/core/sys.h"
 #include "front/logged/ring.h"
 #include "front/logged/state.h"
@@ -98,16 +99,27 @@ void see_whether_stream_ended() noexcept {
 
 bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
 
+// The rank goes on without this copy; if it is gone already nobody has its state.
+[[noreturn]] void part(const char* why) noexcept {
+    if (machine().mode() == replay::Mode::play) {
+        const char* pieces[] = {"fermata: the copy that takes a rank's place ", why, nullptr};
+        fatal_join(pieces);
+    }
+    char text[200];
+    Line(text, sizeof text) << "its copy " << why << ": the rank goes on without one";
+    bridge()->end_copy(text);
+    __builtin_unreachable();
+}
+
 // The copy of an earlier call of this entry may be wanted before its record comes: asked again then.
 std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
     Log& log = the_log();
     if (!log.heard) log.heard = next_record();
     if (!log.heard) return {};
     replay::Record& record = *log.heard;
-    if (!log.machine.fits(record, kind))
-        fatal_line(
-            "fermata: a copy of this rank does something else than the rank: its program's steps differ");
+    if (!log.machine.fits(record, kind)) part("calls MPI in another way (the program's steps differ)");
     const bool over = log.machine.take(record);
+    if (log.machine.parted()) part("has sent other data (the program does not compute the same twice)");
     std::optional<replay::Outcome> outcome;
     if (over) outcome = std::move(record.outcome);
     log.heard.reset();
@@ -148,6 +160,7 @@ const char* begin_copy() noexcept {
     if (log.machine.mode() != replay::Mode::live) return "this is a copy itself";
     log.ring = Ring::make(kRingBytes);
     log.machine.copy(replay::Copy::follows);
+    listen_to_clocks();
     return nullptr;
 }
 

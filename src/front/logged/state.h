@@ -128,6 +128,8 @@ void publish(const replay::Record& record) noexcept;
 std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept;
 // The next record of the stream, not taken; null: it has not come.
 const replay::Record* look_ahead() noexcept;
+// Clocks are told to the copy from now on, or heard from the rank (recorded.cpp).
+void listen_to_clocks() noexcept;
 // A copy whose leader is gone is live once it has heard all.
 void see_whether_stream_ended() noexcept;
 

@@ -6,11 +6,14 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "front/core/recorded.h"
 #include "front/posix/next.h"
 #include "split/vdso/cpu_offsets.h"
 
 namespace fermata::front::posix {
 namespace {
+
+constexpr int64_t kSecond = 1000000;  // us
 
 Next<int(int, rusage*)> next_getrusage{"getrusage"};
 Next<clock_t(tms*)> next_times{"times"};
@@ -31,32 +34,44 @@ void add(timeval& time, int64_t ns) {
     time.tv_sec = all / 1000000;
     time.tv_usec = all % 1000000;
 }
+// Where a copy has its rank's place its process has used less than the rank had told: us.
+fermata::front::Upward user_time, system_time;
+
+int64_t us_of(const timeval& time) { return time.tv_sec * kSecond + time.tv_usec; }
+timeval time_of(int64_t us) { return {us / kSecond, us % kSecond}; }
+void never_back(rusage* usage) {
+    if (!fermata::front::keeps_log()) return;
+    usage->ru_utime = time_of(user_time.next(us_of(usage->ru_utime)));
+    usage->ru_stime = time_of(system_time.next(us_of(usage->ru_stime)));
+}
+void were_told(int64_t user, int64_t system) {
+    if (!fermata::front::keeps_log()) return;
+    user_time.told(user);
+    system_time.told(system);
+}
+
 // Time that `who` has used in this life and before, in clock ticks. Not the sum of two counts of ticks: both
 // are cut down to whole ones, so that the sum could go back by one.
 struct Ticks {
     clock_t user, system;
 };
 Ticks ticks(__rusage_who_t who, FermataCpuValue user, FermataCpuValue system) {
-    static const int64_t us = 1000000 / sysconf(_SC_CLK_TCK);
+    static const int64_t us = kSecond / sysconf(_SC_CLK_TCK);
     rusage usage = {};
     next_getrusage(who, &usage);
     add(usage.ru_utime, more(user));
     add(usage.ru_stime, more(system));
-    return {(usage.ru_utime.tv_sec * 1000000 + usage.ru_utime.tv_usec) / us,
-            (usage.ru_stime.tv_sec * 1000000 + usage.ru_stime.tv_usec) / us};
+    if (who == RUSAGE_SELF) never_back(&usage);
+    return {us_of(usage.ru_utime) / us, us_of(usage.ru_stime) / us};
 }
 
-}  // namespace
-}  // namespace fermata::front::posix
-
-using namespace fermata::front::posix;
-
-FERMATA_INTERPOSE int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+int usage_now(__rusage_who_t who, rusage* usage) {
     int result = next_getrusage(who, usage);
     if (result != 0) return result;
     if (who == RUSAGE_SELF) {
         add(usage->ru_utime, more(FERMATA_CPU_USER));
         add(usage->ru_stime, more(FERMATA_CPU_SYSTEM));
+        never_back(usage);
         usage->ru_minflt += more(FERMATA_CPU_MINOR_FAULTS);
         usage->ru_majflt += more(FERMATA_CPU_MAJOR_FAULTS);
         usage->ru_inblock += more(FERMATA_CPU_BLOCKS_READ);
@@ -72,11 +87,42 @@ FERMATA_INTERPOSE int getrusage(__rusage_who_t who, rusage* usage) noexcept {
     return 0;
 }
 
-FERMATA_INTERPOSE clock_t times(tms* used) noexcept {
+clock_t times_now(tms* used) {
     clock_t now = next_times(used);
     if (used == nullptr || now == static_cast<clock_t>(-1)) return now;
     Ticks own = ticks(RUSAGE_SELF, FERMATA_CPU_USER, FERMATA_CPU_SYSTEM);
     Ticks children = ticks(RUSAGE_CHILDREN, FERMATA_CPU_CHILD_USER, FERMATA_CPU_CHILD_SYSTEM);
     *used = {own.user, own.system, children.user, children.system};
     return now;
+}
+
+}  // namespace
+}  // namespace fermata::front::posix
+
+using namespace fermata::front::posix;
+using fermata::front::recorded;
+
+FERMATA_INTERPOSE int getrusage(__rusage_who_t who, rusage* usage) noexcept {
+    struct {
+        rusage usage;
+        int result;
+    } now{};
+    recorded("getrusage", &now, sizeof now, [&] { now.result = usage_now(who, &now.usage); });
+    if (now.result == 0 && who == RUSAGE_SELF)
+        were_told(us_of(now.usage.ru_utime), us_of(now.usage.ru_stime));
+    if (now.result == 0) *usage = now.usage;
+    return now.result;
+}
+
+FERMATA_INTERPOSE clock_t times(tms* used) noexcept {
+    struct {
+        tms used;
+        clock_t result;
+    } now{};
+    recorded("times", &now, sizeof now,
+             [&] { now.result = times_now(used != nullptr ? &now.used : nullptr); });
+    const int64_t tick = kSecond / sysconf(_SC_CLK_TCK);
+    if (used != nullptr) were_told(now.used.tms_utime * tick, now.used.tms_stime * tick);
+    if (used != nullptr) *used = now.used;
+    return now.result;
 }

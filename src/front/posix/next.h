@@ -3,8 +3,8 @@
 //
 // Interposed is only what would show the split to the application: signals (a handler must not run with the
 // lower half's thread pointer), waits that our stop signal would cut short, the name of the executable, the
-// closing of descriptors that the application has not opened, and ids of processes (front/identity). Never
-// malloc, mutexes or clocks.
+// closing of descriptors that the application has not opened, ids of processes (front/identity), and random
+// numbers, which a copy of a rank takes from the rank. Never malloc, mutexes or clocks.
 #pragma once
 
 #include <dlfcn.h>

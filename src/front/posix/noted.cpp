@@ -229,12 +229,12 @@ namespace {
 
 // The rank itself writes the file, or has: twice is not the same as once.
 [[noreturn]] void end_copy(const char* path) noexcept {
-    const char* pieces[] = {"fermata: a copy of a rank ends, since its program writes ", path, nullptr};
+    const char* pieces[] = {"its copy ends, since its program writes ", path, nullptr};
     char text[PATH_MAX + 80];
     Line line(text, sizeof text);
     for (const char** piece = pieces; *piece != nullptr; piece++) line << *piece;
-    fermata_upper.bridge->warn(text);
-    for (;;) raw::call(SYS_exit_group, 0);
+    fermata_upper.bridge->end_copy(text);
+    __builtin_unreachable();
 }
 
 }  // namespace

@@ -4,9 +4,11 @@
 #include <time.h>
 
 #include "cpu_offsets.h"
+#include "table.h"
 
 /* Protected: exported, and reached without a relocation. */
 extern struct FermataCpuOffsets fermata_vdso_cpu __attribute__((visibility("protected")));
+extern struct FermataVdsoTable fermata_vdso_table __attribute__((visibility("protected")));
 
 static long call(long number, long a, long b) {
     long result;
@@ -39,7 +41,7 @@ static int32_t owner(void) {
     return pid != 0 && pid == (int32_t)call(39, 0, 0) ? pid : 0;
 }
 
-__attribute__((visibility("hidden"))) int fermata_cpu_clock(int clock, struct timespec* time) {
+__attribute__((visibility("protected"))) int fermata_vdso_cpu_clock(int clock, struct timespec* time) {
     const int64_t second = 1000000000;
     int64_t ns = 0;
     if (clock >= FERMATA_CPU_CLOCK && clock <= FERMATA_CPU_THREAD) {
@@ -62,4 +64,10 @@ __attribute__((visibility("hidden"))) int fermata_cpu_clock(int clock, struct ti
     time->tv_sec = ns / second;
     time->tv_nsec = ns % second;
     return 0;
+}
+
+typedef int CpuClock(int clock, struct timespec* time);
+__attribute__((visibility("hidden"))) int fermata_cpu_clock(int clock, struct timespec* time) {
+    CpuClock* listener = (CpuClock*)fermata_vdso_table.cpu_clock;
+    return listener != 0 ? listener(clock, time) : fermata_vdso_cpu_clock(clock, time);
 }

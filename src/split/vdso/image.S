@@ -1,17 +1,19 @@
 // The upper half's vDSO (vdso.h). Position independent, no relocations: ld.so applies none to a vDSO.
 // Each function jumps through its slot of the table, or makes the system call while the slot is empty.
 
-        .macro  function name, slot, number
+// A thread may be stopped between two instructions and go on in another process: no register holds an address
+// of the kernel's functions.
+
+        .macro  function name, place, number
         .globl  \name
         .type   \name, @function
         .p2align 4
 \name:
         .cfi_startproc
         endbr64
-        movq    fermata_vdso_table + 8 * \slot(%rip), %rax
-        testq   %rax, %rax
-        jz      1f
-        jmpq    *%rax
+        cmpq    $0, fermata_vdso_table + 8 * \place(%rip)
+        je      1f
+        jmpq    *fermata_vdso_table + 8 * \place(%rip)
 1:      movl    $\number, %eax
         syscall
         ret
@@ -32,10 +34,9 @@ __vdso_clock_gettime:
         jbe     1f
         cmpl    $16, %edi
         jae     1f
-        movq    fermata_vdso_table(%rip), %rax
-        testq   %rax, %rax
-        jz      2f
-        jmpq    *%rax
+        cmpq    $0, fermata_vdso_table(%rip)
+        je      2f
+        jmpq    *fermata_vdso_table(%rip)
 1:      jmp     fermata_cpu_clock
 2:      movl    $228, %eax
         syscall
@@ -47,6 +48,9 @@ __vdso_clock_gettime:
         function __vdso_time, 2, 201
         function __vdso_clock_getres, 3, 229
         function __vdso_getcpu, 4, 309
+        // For who listens: the kernel's own.
+        function fermata_vdso_kernels_clock, 8, 228
+        function fermata_vdso_kernels_day, 9, 96
 
         .macro  weak_name name, target
         .weak   \name
@@ -59,7 +63,9 @@ __vdso_clock_gettime:
         weak_name getcpu, __vdso_getcpu
 
         .data
+        // struct FermataVdsoTable
         .globl  fermata_vdso_table
+        .protected fermata_vdso_table
         .type   fermata_vdso_table, @object
         .p2align 12
 fermata_vdso_table:

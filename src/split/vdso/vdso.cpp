@@ -4,6 +4,7 @@
 #include <sys/auxv.h>
 
 #include <cstring>
+#include <type_traits>
 
 #include "base/error.h"
 #include "split/address/mapped_elf.h"
@@ -14,31 +15,22 @@ extern "C" const char fermata_vdso_bytes[], fermata_vdso_bytes_end[];
 namespace fermata::split {
 namespace {
 
-// In the order of the slots in image.S.
-constexpr const char* kFunctions[] = {"__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time",
-                                      "__vdso_clock_getres", "__vdso_getcpu"};
+// In the order of FermataVdsoFunction.
+constexpr const char* kFunctions[FERMATA_VDSO_FUNCTIONS] = {
+    "__vdso_clock_gettime", "__vdso_gettimeofday", "__vdso_time", "__vdso_clock_getres", "__vdso_getcpu"};
 
 uint64_t mapped;
-Range kernel_code;
-
-void find_kernel_code() {
-    uint64_t image = getauxval(AT_SYSINFO_EHDR);
-    if (!image) return;
-    auto* elf = reinterpret_cast<const Elf64_Ehdr*>(image);
-    const Elf64_Phdr* p = program_headers(elf);
-    for (int i = 0; i < elf->e_phnum; ++i)
-        if (p[i].p_type == PT_LOAD) kernel_code = {image, page_up(image + p[i].p_memsz)};
-}
 
 }  // namespace
 
 void refill_vdso(uint64_t image) {
-    find_kernel_code();
-    auto* table = reinterpret_cast<uint64_t*>(symbol_in_memory(image, "fermata_vdso_table"));
+    auto* table = reinterpret_cast<FermataVdsoTable*>(symbol_in_memory(image, "fermata_vdso_table"));
     if (!table) fail("no vDSO image of Fermata at {:#x}: the checkpoint is damaged", image);
     uint64_t kernel = getauxval(AT_SYSINFO_EHDR);
-    for (size_t i = 0; i < std::size(kFunctions); ++i)
-        table[i] = kernel ? symbol_in_memory(kernel, kFunctions[i]) : 0;
+    for (size_t i = 0; i < std::size(kFunctions); ++i) {
+        table->kernel[i] = kernel ? symbol_in_memory(kernel, kFunctions[i]) : 0;
+        if (table->listens == 0) table->now[i] = table->kernel[i];
+    }
     mapped = image;
 }
 
@@ -71,6 +63,17 @@ uint64_t map_vdso() {
 }
 
 uint64_t vdso_image() { return mapped; }
-Range kernel_vdso() noexcept { return kernel_code; }
+
+FermataVdsoDoors vdso_doors() {
+    const auto find = [](const char* name, auto& found) {
+        found = reinterpret_cast<std::remove_reference_t<decltype(found)>>(symbol_in_memory(mapped, name));
+    };
+    FermataVdsoDoors doors{};
+    find("fermata_vdso_table", doors.table);
+    find("fermata_vdso_kernels_clock", doors.clock);
+    find("fermata_vdso_cpu_clock", doors.cpu_clock);
+    find("fermata_vdso_kernels_day", doors.day);
+    return doors;
+}
 
 }  // namespace fermata::split

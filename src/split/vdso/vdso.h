@@ -2,14 +2,15 @@
 // table on its last page. The table holds addresses of *this* process's kernel vDSO and is refilled at
 // restart, so clock reads stay as fast as native and survive another kernel.
 //
-// A thread stopped while its instruction pointer is inside kernel_vdso() must not be captured: that code will
-// be elsewhere after a restart. The stop handler returns and the agent asks again (the stay there is < 1 us).
+// A thread stopped while its instruction pointer is inside the kernel's vDSO must not be captured: that code
+// will be elsewhere after a restart. The stop handler takes it for code of the lower half, and the agent asks
+// again (the stay there is < 1 us).
 #pragma once
 
 #include <cstdint>
 
 #include "base/page.h"
-#include "base/range.h"
+#include "split/vdso/table.h"
 
 namespace fermata::split {
 
@@ -21,9 +22,6 @@ uint64_t map_vdso();
 void refill_vdso(uint64_t image);
 // Address of the image mapped or refilled in this process, 0 when none.
 uint64_t vdso_image();
-
-// The kernel's [vdso] code of this process. No TLS, callable in a signal handler.
-Range kernel_vdso() noexcept;
-inline bool in_kernel_vdso(uint64_t instruction) noexcept { return kernel_vdso().contains(instruction); }
+FermataVdsoDoors vdso_doors();
 
 }  // namespace fermata::split

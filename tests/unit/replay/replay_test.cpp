@@ -214,6 +214,26 @@ TEST_F(TwoRanks, ACopyHasWhatWasPulledBeforeIt) {
     }
 }
 
+TEST_F(TwoRanks, ACopyThatHasSentOtherDataHasParted) {
+    for (const bool same : {true, false}) {
+        machine.enter();
+        machine.copy(replay::Copy::follows);
+        Machine copy = machine;
+        copy.follow();
+        replay::Buffers others = empty_buffers();
+        others.contribution = [](void*, const Request&, Bytes* out) { out->assign(8, 9); };
+        if (!same) copy.buffers(others);
+        const RequestNo no = machine.start_send(channel, false).no;
+        copy.start_send(channel, false);
+        machine.issued(no);
+        machine.completed(no);
+        Outcome outcome{.kind = CallKind::send};
+        outcome.told.push_back(no);
+        copy.take(machine.tell(std::move(outcome)));
+        EXPECT_EQ(copy.parted(), !same);
+    }
+}
+
 TEST_F(TwoRanks, SynchronousSendsWaitForAReceive) {
     machine.enter();
     RequestNo no = machine.start_send(channel, true).no;
