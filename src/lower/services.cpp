@@ -67,6 +67,29 @@ bool put(Mailbox& box, const char* line, int code) noexcept {
 
 void warn(const char* line) noexcept { put(warning, line, 0); }
 
+struct ShadowRequest {
+    std::atomic<uint32_t> state{0};  // 0 free, 1 being written, 2 asked, 3 answered
+    int real;
+    int64_t size;
+    int answer;
+} shadow_request;
+
+int ask_for_shadow(int real, int64_t size) noexcept {
+    uint32_t free = 0;
+    while (!shadow_request.state.compare_exchange_strong(free, 1)) {
+        free = 0;
+        nap();
+    }
+    shadow_request.real = real;
+    shadow_request.size = size;
+    shadow_request.state.store(2);
+    split::threads::poke_agent();
+    while (shadow_request.state.load() != 3) nap();
+    const int answer = shadow_request.answer;
+    shadow_request.state.store(0);
+    return answer;
+}
+
 [[noreturn]] void end_copy(const char* line) noexcept {
     const bool heard = put(warning, line, 0);
     for (int i = 0; heard && warning.state.load() != 0 && i < 2000; ++i) nap();
@@ -125,6 +148,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.warn = warn;
     bridge.fatal = end_job;
     bridge.end_copy = end_copy;
+    bridge.shadow = ask_for_shadow;
     bridge.register_upper = register_upper;
     bridge.stop_count = split::threads::stop_count();
     bridge.world_rank = static_cast<int32_t>(facts.rank().number());
@@ -179,6 +203,15 @@ std::optional<std::string> take_warning() {
     std::string line = warning.line;
     warning.state.store(0);
     return line;
+}
+
+std::optional<WantedShadow> wanted_shadow() {
+    if (shadow_request.state.load() != 2) return {};
+    return WantedShadow{shadow_request.real, shadow_request.size};
+}
+void answer_shadow(int descriptor) {
+    shadow_request.answer = descriptor;
+    shadow_request.state.store(3);
 }
 
 std::optional<FatalRequest> take_fatal() {

@@ -47,6 +47,13 @@ struct FatalRequest {
 std::optional<std::string> take_warning();
 std::optional<FatalRequest> take_fatal();
 bool take_finalize_arrival();
+// A thread of a copy waits for a shadow of a file (written_files.h).
+struct WantedShadow {
+    int real;
+    int64_t size;
+};
+std::optional<WantedShadow> wanted_shadow();
+void answer_shadow(int descriptor);
 // The program leaves without MPI_Finalize, and waits until that is said.
 std::optional<int32_t> leaving_with();
 void said_that_it_leaves();

@@ -1,17 +1,16 @@
 #include "lower/stay.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <cstdlib>
-#include <vector>
-
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/log.h"
+#include "lower/program_descriptors.h"
+#include "lower/written_files.h"
 #include "split/fds/descriptors.h"
 #include "wire/message.h"
 
@@ -23,36 +22,17 @@ struct Streams {
     int output = -1, error = -1;
 } ranks_own;
 
-std::vector<int> programs_descriptors() {
-    std::vector<int> all;
-    DIR* folder = ::opendir("/proc/self/fd");
-    if (folder == nullptr) fail_errno("cannot read /proc/self/fd");
-    while (const dirent* entry = ::readdir(folder)) {
-        const int descriptor = std::atoi(entry->d_name);
-        if (entry->d_name[0] == '.' || descriptor == ::dirfd(folder)) continue;
-        if (!split::lower_descriptor(descriptor) && !split::launcher_channel(descriptor))
-            all.push_back(descriptor);
-    }
-    ::closedir(folder);
-    return all;
-}
-
-enum class Sort { nothing, read, other };
+enum class Sort { nothing, read, written, other };
 
 // Nothing: both may have it, since it has no place.
 Sort sort_of(int descriptor) {
     struct stat what {};
     if (::fstat(descriptor, &what) != 0) return Sort::nothing;
     const int mode = ::fcntl(descriptor, F_GETFL) & O_ACCMODE;
-    if (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode)) return mode == O_RDONLY ? Sort::read : Sort::other;
+    if (S_ISREG(what.st_mode) && mode != O_RDONLY) return Sort::written;
+    if (S_ISREG(what.st_mode) || S_ISDIR(what.st_mode)) return Sort::read;
     if (S_ISCHR(what.st_mode)) return Sort::nothing;  // /dev/null, /dev/urandom
     return Sort::other;
-}
-
-std::string name_of(int descriptor) {
-    char name[256];
-    const ssize_t size = ::readlink(fmt::format("/proc/self/fd/{}", descriptor).c_str(), name, sizeof name);
-    return size > 0 ? std::string(name, static_cast<size_t>(size)) : fmt::format("descriptor {}", descriptor);
 }
 
 // Nothing comes any more.
@@ -85,7 +65,12 @@ int moved_aside(int descriptor) {
 std::string why_not_stay() {
     for (int descriptor : programs_descriptors()) {
         if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) continue;
-        if (sort_of(descriptor) != Sort::other) continue;
+        const Sort sort = sort_of(descriptor);
+        if (sort == Sort::nothing || sort == Sort::read) continue;
+        if (sort == Sort::written && descriptor != STDIN_FILENO) {
+            if (std::string why = why_no_shadow(descriptor); !why.empty()) return why;
+            continue;
+        }
         if (descriptor != STDIN_FILENO) return fmt::format("it has {} open", name_of(descriptor));
         if (!has_ended(descriptor)) return "it has the job's standard input (run the job with < /dev/null)";
     }
@@ -96,6 +81,7 @@ std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Ra
     for (int descriptor : programs_descriptors())
         if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO && sort_of(descriptor) == Sort::read)
             open_again(descriptor);
+    write_to_shadows();
     ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
     auto link = std::make_unique<tree::AgentLink>(config);
     link->adopt(split::raise_descriptor(link->fd()));
@@ -105,8 +91,19 @@ std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Ra
 
 bool is_copy() { return ranks_own.output >= 0; }
 
+int shadow_or_none(const WantedShadow& wanted) {
+    Fd real(wanted.real < 0 ? -1 : split::raise_descriptor(wanted.real));
+    try {
+        if (is_copy()) return begin_shadow(std::move(real), wanted.size);
+    } catch (const std::exception& error) {
+        spdlog::warn("no shadow of a file: {}", error.what());
+    }
+    return -1;
+}
+
 void take_place(tree::AgentLink& link) {
     if (!is_copy()) return;
+    write_to_files();
     const int output = split::raise_descriptor(::dup(STDOUT_FILENO));
     const int error = split::raise_descriptor(::dup(STDERR_FILENO));
     ::dup2(ranks_own.output, STDOUT_FILENO);

@@ -146,7 +146,7 @@ class Machine {
     bool fits(const Record& record, CallKind kind) const;
     // True: the call has its outcome. False: it was a harvest, and the call wants the next one.
     bool take(const Record& record);
-    // What this copy has handed to its library is not what the leader has: they have parted.
+    // True: this copy has handed other data to its library than the leader: they have parted.
     bool parted() const { return parted_; }
 
     // ---- receipts, bounds

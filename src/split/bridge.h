@@ -165,7 +165,10 @@ struct Bridge {
     uint32_t message_log;
     // This process is a rank's copy and cannot follow any more: one line, then it ends.
     void (*end_copy)(const char* line) noexcept;
-    // What the front needs to listen to the clocks; called by the agent.
+    // Makes what such a process writes instead of the file that `real` has open (-1: it has no name any
+    // more), of `size` bytes. A descriptor of the lower half, -1: there is none. `real` is closed.
+    int (*shadow)(int real, int64_t size) noexcept;
+    // Finds what the front needs to listen to the clocks; called by the agent.
     FermataVdsoDoors (*vdso)() noexcept;
 };
 

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
 
-    replicas_test.py rank|copy|twice|clocks|parted|other_data|words openmpi|mpich
+    replicas_test.py rank|copy|twice|files|clocks|parted|other_data|words openmpi|mpich
 """
 import os
 import pathlib
@@ -60,7 +60,7 @@ class Copied:
     @staticmethod
     def is_rank(pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks."))
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files"))
         except OSError:
             return False
 
@@ -102,6 +102,28 @@ def twice(mpi):
         os.kill(job.pids()[0][0], signal.SIGKILL)
     errors = over(mpi, both)
     check(len(MASKED.findall(errors)) == 2, errors)
+
+
+def files_in(folder):
+    return {path.name: path.read_bytes() for path in sorted(folder.iterdir())
+            if path.name == "shared" or path.name.startswith(("steps.", "state."))}
+
+
+def files(mpi):
+    """A copy writes shadows, and what is missing once it has its rank's place: the files are the native ones."""
+    solver = [PROGRAMS / f"writes_files.{mpi}", "900"]
+    with Scratch(f"replicas-files-{mpi}") as cwd:
+        (cwd / "native").mkdir()
+        native = harness.native(solver, RANKS, mpi, cwd / "native")
+        with Job.run(solver, RANKS, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+            copied = Copied(job)
+            os.kill(copied.pids()[0][0], signal.SIGKILL)
+            lines = job.finish()
+            check(lines == native and len(MASKED.findall(job.errors())) == 1, f"{len(lines)} lines\n{job.errors()}")
+            copied.check_gone()
+        expected, found = files_in(cwd / "native"), files_in(cwd)
+        wrong = [name for name in {*expected, *found} if expected.get(name) != found.get(name)]
+        check(len(expected) == 5 and not wrong, f"other files than natively: {wrong}")
 
 
 def clocks(mpi):
@@ -149,7 +171,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "twice": twice, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":

@@ -17,6 +17,8 @@ from fmgen.headers import write_if_changed
 COLLECTIVE_FILE_WORDS = ("_all", "_ordered", "_set_size", "_preallocate", "_sync", "_seek_shared")
 SEEKING_FILE_WORDS = ("_seek", "_seek_shared", "_get_position_shared", "_set_size")
 REAL_OF = {"comm", "datatype", "op", "win", "file"}
+# A copy of a rank packs for itself, and has no communicators of the library but its own.
+PACKS = {"MPI_Pack", "MPI_Unpack", "MPI_Pack_size"}
 TEMPORARY = {"info": "TempInfo", "group": "TempGroup"}
 
 
@@ -82,7 +84,7 @@ def pass_body(f):
     for t, n, p in table.fm_params(f):
         handle = p.handle if p else None
         if handle in REAL_OF and "*" not in t:
-            args.append(f"to_real({n})")
+            args.append(f"{'for_packing' if f.name in PACKS and handle == 'comm' else 'to_real'}({n})")
             if handle in ("comm", "win", "file") and not owner:
                 owner = n
         elif handle in TEMPORARY and "*" not in t:

@@ -4,6 +4,7 @@
 #include "front/core/line.h"
 #include "front/objects/api.h"
 #include "front/objects/connected.h"
+#include "front/requests/logged.h"
 
 // The C front that the program is linked with says which library's programs it stands for.
 extern "C" __attribute__((weak, visibility("default"))) const char fermata_abi_name[];
@@ -22,6 +23,7 @@ class Connecting {
 // One call that leads to other processes: make(real communicator, &real new one) asks the library.
 template <typename Make>
 int connect(Call& call, Comm comm, int root, Comm* newcomm, Make&& make) {
+    if (logged::on()) logged::refuse(call.function());
     *newcomm = FM_COMM_NULL;
     CommObject* local = find(comm);
     if (local == nullptr) return call.finish(FM_ERR_COMM);

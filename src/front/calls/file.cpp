@@ -8,6 +8,7 @@
 #include "front/objects/internal.h"
 #include "front/posix/noted.h"
 #include "front/requests/collective.h"
+#include "front/requests/logged.h"
 
 namespace fermata::front {
 namespace {
@@ -71,6 +72,7 @@ extern "C" {
 
 int fm_File_open(Comm comm, const char* filename, int amode, Info info, File* fh) {
     Call call("MPI_File_open");
+    if (logged::on()) logged::refuse("MPI_File_open");
     *fh = FM_FILE_NULL;
     CommObject* parent = find(comm);
     if (parent == nullptr) return call.finish(FM_FILE_NULL, FM_ERR_COMM);

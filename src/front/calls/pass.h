@@ -9,6 +9,7 @@
 #include "front/objects/real.h"
 #include "front/requests/collective.h"
 #include "front/requests/foreign.h"
+#include "front/requests/logged.h"
 
 namespace fermata::front {
 
@@ -17,6 +18,11 @@ namespace fermata::front {
 inline clock::Comm* clock_of(mpi::File fh) noexcept {
     FileObject* file = find(fh);
     return file != nullptr && file->comm != nullptr ? file->comm->clock : nullptr;
+}
+
+// A communicator to pack for: any is as good where all processes are alike.
+inline mpi::RealComm for_packing(mpi::Comm comm) noexcept {
+    return to_real(logged::on() ? mpi::FM_COMM_SELF : comm);
 }
 
 }  // namespace fermata::front

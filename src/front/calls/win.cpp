@@ -7,6 +7,7 @@
 #include "front/objects/internal.h"
 #include "front/objects/shared_segment.h"
 #include "front/requests/collective.h"
+#include "front/requests/logged.h"
 
 namespace fermata::front {
 namespace {
@@ -20,6 +21,7 @@ int create_win(Call& call, Comm comm, Info info, int64_t size, int64_t unit, int
     if (parent == nullptr) return call.finish(FM_ERR_COMM);
     if (parent->inter) return call.finish(comm, FM_ERR_COMM);
     if (parent->stranger) return call.finish(comm, refuse_strangers(call.function()));
+    if (logged::on() && parent->size > 1) logged::refuse(call.function());
     if (size < 0) return call.finish(comm, FM_ERR_SIZE);
     if (unit <= 0) return call.finish(comm, FM_ERR_DISP);
     auto* win = fm_new<WinObject>();

@@ -16,6 +16,17 @@ class Line {
         return *this;
     }
 
+    Line& operator<<(int number) {
+        char digits[12];
+        char* at = digits + sizeof digits - 1;
+        *at = 0;
+        unsigned rest = number < 0 ? 0u - static_cast<unsigned>(number) : static_cast<unsigned>(number);
+        do *--at = static_cast<char>('0' + rest % 10);
+        while ((rest /= 10) != 0);
+        if (number < 0) *--at = '-';
+        return *this << at;
+    }
+
   private:
     char* text_;
     size_t size_, length_ = 0;

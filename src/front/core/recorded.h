@@ -17,6 +17,9 @@ struct Reading {
 };
 void read_recorded(const char* what, void* value, size_t size, Reading reading) noexcept;
 
+// True: what this thread reads is told, from the rank to its copy.
+bool is_told() noexcept;
+
 // Times that never go back, though another process has told the last one: a copy that has its rank's place
 // has used less of the CPU than the rank. Nanoseconds or any other unit.
 class Upward {

@@ -15,6 +15,7 @@
 #include "front/core/ids.h"
 #include "front/posix/next.h"
 #include "front/posix/proc_path.h"
+#include "front/posix/told_files.h"
 
 namespace fermata::front::identity {
 namespace {
@@ -84,21 +85,34 @@ FERMATA_INTERPOSE dirent64* readdir64(DIR* folder) { return reinterpret_cast<dir
         ProcPath here(path);                                                \
         return next_##name(__VA_ARGS__);                                    \
     }
-FERMATA_PATH(int, access, (const char* path, int mode), here.get(), mode)
-FERMATA_PATH(int, eaccess, (const char* path, int mode), here.get(), mode)
-FERMATA_PATH(int, euidaccess, (const char* path, int mode), here.get(), mode)
-FERMATA_PATH(int, faccessat, (int folder, const char* path, int mode, int flags), folder, here.get(), mode,
-             flags)
-FERMATA_PATH(int, stat, (const char* path, struct stat* to), here.get(), to)
-FERMATA_PATH(int, stat64, (const char* path, struct stat64* to), here.get(), to)
-FERMATA_PATH(int, lstat, (const char* path, struct stat* to), here.get(), to)
-FERMATA_PATH(int, lstat64, (const char* path, struct stat64* to), here.get(), to)
-FERMATA_PATH(int, fstatat, (int folder, const char* path, struct stat* to, int flags), folder, here.get(), to,
-             flags)
-FERMATA_PATH(int, fstatat64, (int folder, const char* path, struct stat64* to, int flags), folder, here.get(),
-             to, flags)
-FERMATA_PATH(int, statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), folder,
-             here.get(), flags, mask, to)
+// Those that only look: a copy is told what its rank has seen.
+#define FERMATA_LOOK(name, parameters, answer, size, ...)                                  \
+    namespace fermata::front::identity {                                                   \
+    namespace {                                                                            \
+    Next<int parameters> next_##name{#name};                                               \
+    __attribute__((constructor)) void find_##name() { next_##name.find(); }                \
+    }                                                                                      \
+    }                                                                                      \
+    FERMATA_INTERPOSE int name parameters noexcept {                                       \
+        ProcPath here(path);                                                               \
+        return fermata::front::posix::told_look(here.get(), answer, size,                  \
+                                                [&] { return next_##name(__VA_ARGS__); }); \
+    }
+FERMATA_LOOK(access, (const char* path, int mode), nullptr, 0, here.get(), mode)
+FERMATA_LOOK(eaccess, (const char* path, int mode), nullptr, 0, here.get(), mode)
+FERMATA_LOOK(euidaccess, (const char* path, int mode), nullptr, 0, here.get(), mode)
+FERMATA_LOOK(faccessat, (int folder, const char* path, int mode, int flags), nullptr, 0, folder, here.get(),
+             mode, flags)
+FERMATA_LOOK(stat, (const char* path, struct stat* to), to, sizeof *to, here.get(), to)
+FERMATA_LOOK(stat64, (const char* path, struct stat64* to), to, sizeof *to, here.get(), to)
+FERMATA_LOOK(lstat, (const char* path, struct stat* to), to, sizeof *to, here.get(), to)
+FERMATA_LOOK(lstat64, (const char* path, struct stat64* to), to, sizeof *to, here.get(), to)
+FERMATA_LOOK(fstatat, (int folder, const char* path, struct stat* to, int flags), to, sizeof *to, folder,
+             here.get(), to, flags)
+FERMATA_LOOK(fstatat64, (int folder, const char* path, struct stat64* to, int flags), to, sizeof *to, folder,
+             here.get(), to, flags)
+FERMATA_LOOK(statx, (int folder, const char* path, int flags, unsigned mask, struct statx* to), to,
+             sizeof *to, folder, here.get(), flags, mask, to)
 FERMATA_PATH(int, chdir, (const char* path), here.get())
 // The names by which programs call stat() that were linked before glibc 2.33.
 extern "C" {
@@ -107,7 +121,11 @@ int __xstat64(int, const char*, struct stat64*) noexcept;
 int __lxstat(int, const char*, struct stat*) noexcept;
 int __lxstat64(int, const char*, struct stat64*) noexcept;
 }
-FERMATA_PATH(int, __xstat, (int version, const char* path, struct stat* to), version, here.get(), to)
-FERMATA_PATH(int, __xstat64, (int version, const char* path, struct stat64* to), version, here.get(), to)
-FERMATA_PATH(int, __lxstat, (int version, const char* path, struct stat* to), version, here.get(), to)
-FERMATA_PATH(int, __lxstat64, (int version, const char* path, struct stat64* to), version, here.get(), to)
+FERMATA_LOOK(__xstat, (int version, const char* path, struct stat* to), to, sizeof *to, version, here.get(),
+             to)
+FERMATA_LOOK(__xstat64, (int version, const char* path, struct stat64* to), to, sizeof *to, version,
+             here.get(), to)
+FERMATA_LOOK(__lxstat, (int version, const char* path, struct stat* to), to, sizeof *to, version, here.get(),
+             to)
+FERMATA_LOOK(__lxstat64, (int version, const char* path, struct stat64* to), to, sizeof *to, version,
+             here.get(), to)

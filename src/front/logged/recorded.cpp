@@ -17,14 +17,6 @@ namespace {
 
 FermataVdsoDoors doors;
 
-// Where both processes read the same without a word, or nobody may be told.
-bool is_private() noexcept {
-    const split::ThreadRecord* record = split::calling_thread();
-    if (record == nullptr || record->index != 0 || record->in_mpi != 0) return true;
-    if (is_live() && !machine().stream().has_copy()) return true;
-    return sys(SYS_getpid) != bridge()->process;  // in a child of the program's own
-}
-
 // An answer of the kernel: 0 or an error, and the time.
 struct Answer {
     long result;
@@ -106,8 +98,15 @@ namespace fermata::front {
 
 using namespace logged;
 
+bool is_told() noexcept {
+    const split::ThreadRecord* record = split::calling_thread();
+    if (record == nullptr || record->index != 0 || record->in_mpi != 0) return false;
+    if (is_live() && !machine().stream().has_copy()) return false;
+    return sys(SYS_getpid) == bridge()->process;  // not in a child of the program's own
+}
+
 void read_recorded(const char* what, void* value, size_t size, Reading reading) noexcept {
-    if (is_private()) return reading.read(reading.context);
+    if (!is_told()) return reading.read(reading.context);
     Call call(what);
     machine().enter();
     const auto* bytes = static_cast<const uint8_t*>(value);

@@ -15,6 +15,7 @@
 #include "front/posix/next.h"
 #include "front/posix/noted.h"
 #include "front/posix/proc_path.h"
+#include "front/posix/told_files.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -138,27 +139,31 @@ FERMATA_INTERPOSE char* __realpath_chk(const char* path, char* resolved, size_t 
 }
 FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }
 
-#define FERMATA_OPEN(name)                                         \
-    FERMATA_INTERPOSE int name(const char* path, int flags, ...) { \
-        va_list list;                                              \
-        va_start(list, flags);                                     \
-        mode_t mode = mode_of(flags, list);                        \
-        va_end(list);                                              \
-        Noting noting(AT_FDCWD, path, noted_by(flags));            \
-        ProcPath here(path);                                       \
-        int fd = next_##name(instead_of(here.get()), flags, mode); \
-        return noting.opened(fd);                                  \
+#define FERMATA_OPEN(name)                                                                         \
+    FERMATA_INTERPOSE int name(const char* path, int flags, ...) {                                 \
+        va_list list;                                                                              \
+        va_start(list, flags);                                                                     \
+        mode_t mode = mode_of(flags, list);                                                        \
+        va_end(list);                                                                              \
+        Noting noting(AT_FDCWD, path, noted_by(flags));                                            \
+        ProcPath here(path);                                                                       \
+        return noting.opened(told_open<int>(                                                       \
+            AT_FDCWD, instead_of(here.get()), wish_of(flags), [&](const char* file, bool shadow) { \
+                return next_##name(file, shadow ? for_shadow(flags) : flags, mode);                \
+            }));                                                                                   \
     }
-#define FERMATA_OPENAT(name)                                                      \
-    FERMATA_INTERPOSE int name(int directory, const char* path, int flags, ...) { \
-        va_list list;                                                             \
-        va_start(list, flags);                                                    \
-        mode_t mode = mode_of(flags, list);                                       \
-        va_end(list);                                                             \
-        Noting noting(directory, path, noted_by(flags));                          \
-        ProcPath here(path);                                                      \
-        int fd = next_##name(directory, instead_of(here.get()), flags, mode);     \
-        return noting.opened(fd);                                                 \
+#define FERMATA_OPENAT(name)                                                                        \
+    FERMATA_INTERPOSE int name(int directory, const char* path, int flags, ...) {                   \
+        va_list list;                                                                               \
+        va_start(list, flags);                                                                      \
+        mode_t mode = mode_of(flags, list);                                                         \
+        va_end(list);                                                                               \
+        Noting noting(directory, path, noted_by(flags));                                            \
+        ProcPath here(path);                                                                        \
+        return noting.opened(told_open<int>(                                                        \
+            directory, instead_of(here.get()), wish_of(flags), [&](const char* file, bool shadow) { \
+                return next_##name(directory, file, shadow ? for_shadow(flags) : flags, mode);      \
+            }));                                                                                    \
     }
 FERMATA_OPEN(open)
 FERMATA_OPEN(open64)
@@ -170,10 +175,14 @@ FERMATA_INTERPOSE int __open64_2(const char* path, int flags) { return open64(pa
 FERMATA_INTERPOSE FILE* fopen(const char* path, const char* mode) {
     Noting noting(AT_FDCWD, path, noted_by(mode));
     ProcPath here(path);
-    return noting.opened(next_fopen(instead_of(here.get()), mode));
+    return noting.opened(told_open<FILE*>(
+        AT_FDCWD, instead_of(here.get()), wish_of(mode),
+        [&](const char* file, bool shadow) { return next_fopen(file, shadow ? for_shadow(mode) : mode); }));
 }
 FERMATA_INTERPOSE FILE* fopen64(const char* path, const char* mode) {
     Noting noting(AT_FDCWD, path, noted_by(mode));
     ProcPath here(path);
-    return noting.opened(next_fopen64(instead_of(here.get()), mode));
+    return noting.opened(told_open<FILE*>(
+        AT_FDCWD, instead_of(here.get()), wish_of(mode),
+        [&](const char* file, bool shadow) { return next_fopen64(file, shadow ? for_shadow(mode) : mode); }));
 }

@@ -12,8 +12,8 @@
 #include <unistd.h>
 
 #include "front/core/front.h"
-#include "front/core/line.h"
 #include "front/posix/next.h"
+#include "front/posix/told_files.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -22,8 +22,6 @@ namespace raw = split::raw;
 using split::NotedFile;
 using split::NotedFiles;
 
-Next<int(const char*, mode_t)> next_creat{"creat"};
-Next<int(const char*, mode_t)> next_creat64{"creat64"};
 Next<FILE*(const char*, const char*, FILE*)> next_freopen{"freopen"};
 Next<FILE*(const char*, const char*, FILE*)> next_freopen64{"freopen64"};
 Next<int(const char*, const char*)> next_rename{"rename"};
@@ -63,11 +61,14 @@ class Locked {
     raw::SignalSet mask_;
 };
 
-// True for paths whose files belong to the kernel and not to the job. Files in memory are ("scratch").
+}  // namespace
+
 bool is_of_the_kernel(const char* path) noexcept {
     bool device = strncmp(path, "/dev/", 5) == 0 && strncmp(path, "/dev/shm/", 9) != 0;
     return device || strncmp(path, "/proc/", 6) == 0 || strncmp(path, "/sys/", 5) == 0;
 }
+
+namespace {
 
 // Writes the kernel's name of an open descriptor; returns the length, without a final 0.
 long name_of(int fd, char (&out)[PATH_MAX]) noexcept {
@@ -218,6 +219,7 @@ void note(const char* full, uint32_t how) noexcept {
 }  // namespace
 
 void note_descriptor(int fd, uint32_t how) noexcept {
+    if (front.follows != 0) return;  // a shadow
     char name[PATH_MAX];
     long size = name_of(fd, name);
     if (size <= 0 || name[0] != '/') return;
@@ -225,24 +227,9 @@ void note_descriptor(int fd, uint32_t how) noexcept {
     note(name, how);
 }
 
-namespace {
-
-// The rank itself writes the file, or has: twice is not the same as once.
-[[noreturn]] void end_copy(const char* path) noexcept {
-    const char* pieces[] = {"its copy ends, since its program writes ", path, nullptr};
-    char text[PATH_MAX + 80];
-    Line line(text, sizeof text);
-    for (const char** piece = pieces; *piece != nullptr; piece++) line << *piece;
-    fermata_upper.bridge->end_copy(text);
-    __builtin_unreachable();
-}
-
-}  // namespace
-
 void note_file(int directory, const char* path, uint32_t how) noexcept {
     char full[PATH_MAX];
     if (!make_absolute(directory, path, full)) return;
-    if (__builtin_expect(front.follows, 0) != 0 && !is_of_the_kernel(full)) end_copy(full);
     note(full, how);
 }
 
@@ -252,20 +239,18 @@ using namespace fermata::front::posix;
 using fermata::split::kNotedWritten;
 
 // Whatever makes `path` of this directory another file, or ends it.
-#define FERMATA_NOTED(directory, path, call)               \
-    {                                                      \
-        Noting noting((directory), (path), kNotedWritten); \
-        auto result = (call);                              \
-        return noting.done(result, result >= 0);           \
+#define FERMATA_NOTED(directory, path, call)                       \
+    {                                                              \
+        Noting noting((directory), (path), kNotedWritten);         \
+        auto result = told_change((path), [&] { return (call); }); \
+        return noting.done(result, result >= 0);                   \
     }
 
 FERMATA_INTERPOSE int creat(const char* path, mode_t mode) {
-    Noting noting(AT_FDCWD, path, kNotedWritten);
-    return noting.opened(next_creat(path, mode));
+    return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
 FERMATA_INTERPOSE int creat64(const char* path, mode_t mode) {
-    Noting noting(AT_FDCWD, path, kNotedWritten);
-    return noting.opened(next_creat64(path, mode));
+    return open64(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
 FERMATA_INTERPOSE int link(const char* from, const char* to) noexcept
     FERMATA_NOTED(AT_FDCWD, to, next_link(from, to)) FERMATA_INTERPOSE
@@ -289,7 +274,7 @@ FERMATA_INTERPOSE int link(const char* from, const char* to) noexcept
     int noted_rename(int from_at, const char* from, int to_at, const char* to, Call call) noexcept {
         Noting gone(from_at, from, kNotedWritten);
         Noting noting(to_at, to, kNotedWritten);
-        int result = call();
+        int result = told_change(to, call);
         return gone.done(noting.done(result, result == 0), result == 0);
     }
 }  // namespace
@@ -307,10 +292,12 @@ FERMATA_INTERPOSE int renameat2(int from_at, const char* from, int to_at, const 
 }
 
 FERMATA_INTERPOSE FILE* freopen(const char* path, const char* mode, FILE* stream) {
+    if (path == nullptr || wish_of(mode) != Wish::read) no_copy_may(path);
     Noting noting(AT_FDCWD, path, noted_by(mode));
     return noting.opened(next_freopen(path, mode, stream));
 }
 FERMATA_INTERPOSE FILE* freopen64(const char* path, const char* mode, FILE* stream) {
+    if (path == nullptr || wish_of(mode) != Wish::read) no_copy_may(path);
     Noting noting(AT_FDCWD, path, noted_by(mode));
     return noting.opened(next_freopen64(path, mode, stream));
 }
@@ -326,6 +313,7 @@ FERMATA_INTERPOSE int __openat64_2(int directory, const char* path, int flags) {
 // The name is known when the file is there.
 #define FERMATA_TEMPORARY(call)                                \
     {                                                          \
+        no_copy_may(name);                                     \
         int fd = (call);                                       \
         if (fd >= 0) note_file(AT_FDCWD, name, kNotedWritten); \
         return fd;                                             \

@@ -10,6 +10,9 @@
 
 namespace fermata::front::posix {
 
+// True for paths whose files belong to the kernel and not to the job. Files in memory are ("scratch").
+bool is_of_the_kernel(const char* path) noexcept;
+
 // `path` as the program gave it, relative to the descriptor `directory`. Any context, signal handlers too;
 // errno stays as it is.
 void note_file(int directory, const char* path, uint32_t how) noexcept;

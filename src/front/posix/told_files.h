@@ -1,0 +1,163 @@
+// Files that a rank with a copy opens, makes and names: the rank does it, and the copy is told how it ended
+// (docs/internals/replicas.md). The copy's program writes into shadows (lower/written_files.h).
+#pragma once
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/stat.h>
+
+#include <cstdint>
+
+#include "front/core/recorded.h"
+
+namespace fermata::front::posix {
+
+// Uses of a descriptor. A file that is both read and written, or appended to, is `other`.
+enum class Wish { read, write, other };
+
+inline Wish wish_of(int flags) noexcept {
+    if ((flags & O_PATH) != 0) return Wish::read;
+    if ((flags & O_TMPFILE) == O_TMPFILE || (flags & O_APPEND) != 0) return Wish::other;
+    if ((flags & O_ACCMODE) == O_WRONLY) return Wish::write;
+    return (flags & O_ACCMODE) == O_RDONLY && (flags & (O_TRUNC | O_CREAT)) == 0 ? Wish::read : Wish::other;
+}
+inline bool has(const char* mode, char letter) noexcept {
+    for (; *mode != 0 && *mode != ','; ++mode)
+        if (*mode == letter) return true;
+    return false;
+}
+inline Wish wish_of(const char* mode) noexcept {
+    if (has(mode, '+')) return Wish::other;
+    return *mode == 'r' ? Wish::read : *mode == 'w' ? Wish::write : Wish::other;
+}
+// Flags and mode with which the program of a copy opens a shadow, which is there.
+inline int for_shadow(int flags) noexcept { return flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW); }
+inline const char* for_shadow(const char* mode) noexcept { return has(mode, 'e') ? "we" : "w"; }
+
+// How an open ended.
+struct Opened {
+    int error = 0;  // 0: well
+    uint32_t regular = 0;
+    uint64_t device = 0, inode = 0;
+    int64_t size = 0, changed = 0;  // changed: ns
+    bool operator==(const Opened&) const = default;
+};
+Opened opened(int descriptor) noexcept;
+// Says whether each process looks at such a path for itself.
+bool is_own(const char* path) noexcept;
+// Ends this process, if it is a copy, before it does to the file what is the rank's to do.
+void no_copy_may(const char* path) noexcept;
+// The path by which the copy's program opens a shadow of the file.
+struct ShadowPath {
+    char text[40];
+};
+ShadowPath shadow_of(int directory, const char* path, int64_t size) noexcept;
+// Ends a copy that has opened another file than its rank, or the file after a change.
+void must_be_same(int descriptor, const Opened& was, const char* path) noexcept;
+
+// A file of /proc as the rank has read it when its program opened it, for both processes: numbers of memory
+// and time differ between them. -1: `error` says why not; none: each opens it for itself.
+class Snapshot {
+  public:
+    explicit Snapshot(const char* path) noexcept;
+    ~Snapshot();
+    Snapshot(const Snapshot&) = delete;
+    Snapshot& operator=(const Snapshot&) = delete;
+    bool taken() const { return descriptor_ >= 0; }
+    int error() const { return error_; }
+    const char* path() const { return text_; }
+
+  private:
+    int descriptor_ = -1;
+    int error_ = 0;
+    char text_[40];
+};
+bool changes_by_itself(const char* path) noexcept;
+
+inline int descriptor_of(int descriptor) noexcept { return descriptor; }
+inline int descriptor_of(FILE* file) noexcept { return file != nullptr ? fileno(file) : -1; }
+inline void refused(int* result) noexcept { *result = -1; }
+inline void refused(FILE** result) noexcept { *result = nullptr; }
+
+// `open_it(path, shadow)` opens the file at `path`, or the shadow there.
+template <class Result, class Open>
+Result told_open(int directory, const char* path, Wish wish, const Open& open_it) noexcept {
+    if (!keeps_log() || path == nullptr) return open_it(path, false);
+    if (wish == Wish::read && changes_by_itself(path) && is_told()) {
+        const Snapshot snapshot(path);
+        if (snapshot.taken()) return open_it(snapshot.path(), false);
+        if (snapshot.error() != 0) {
+            Result none{};
+            refused(&none);
+            errno = snapshot.error();
+            return none;
+        }
+    }
+    if (is_own(path)) return open_it(path, false);
+    if (wish == Wish::other || (wish == Wish::write && !is_told())) no_copy_may(path);
+    if (!is_told()) return open_it(path, false);
+    Opened was;
+    Result result{};
+    bool here = false;
+    recorded("open", &was, sizeof was, [&] {
+        here = true;
+        result = open_it(path, false);
+        was = opened(descriptor_of(result));
+    });
+    if (!here) {
+        if (was.error != 0)
+            refused(&result);
+        else if (wish == Wish::write && was.regular != 0)
+            result = open_it(shadow_of(directory, path, was.size).text, true);
+        else {
+            if (wish == Wish::write) no_copy_may(path);
+            result = open_it(path, false);
+            must_be_same(descriptor_of(result), was, path);
+        }
+    }
+    if (was.error != 0) errno = was.error;
+    return result;
+}
+
+// A change of names, and of what is behind them.
+template <class Call>
+int told_change(const char* path, const Call& call) noexcept {
+    if (!keeps_log() || path == nullptr) return call();
+    if (!is_told()) {
+        no_copy_may(path);
+        return call();
+    }
+    struct {
+        int result, error;
+    } was{};
+    recorded("a change of file names", &was, sizeof was, [&] {
+        was.result = call();
+        was.error = errno;
+    });
+    if (was.result < 0) errno = was.error;
+    return was.result;
+}
+
+// A look at a file, which leaves an answer of `size` bytes. An empty path: at what the process has open.
+template <class Call>
+int told_look(const char* path, void* answer, size_t size, const Call& call) noexcept {
+    if (!keeps_log() || path == nullptr || *path == 0 || is_own(path) || !is_told()) return call();
+    struct {
+        int result, error;
+        char bytes[512];
+    } was{};
+    if (size > sizeof was.bytes) size = sizeof was.bytes;
+    bool here = false;
+    recorded("a look at a file", &was, sizeof was, [&] {
+        here = true;
+        was.result = call();
+        was.error = errno;
+        if (was.result == 0 && size > 0) __builtin_memcpy(was.bytes, answer, size);
+    });
+    if (was.result == 0 && !here && size > 0) __builtin_memcpy(answer, was.bytes, size);
+    if (was.result != 0) errno = was.error;
+    return was.result;
+}
+
+}  // namespace fermata::front::posix
