@@ -94,7 +94,7 @@ For jobs under `fermata run --launcher own`.
 std::string pages() {
     std::error_code error;
     fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-    for (const fs::path& place : {prefix / "share/doc/fermata", prefix.parent_path() / "docs"})
+    for (const fs::path& place : {prefix / "share/doc/fermata/docs", prefix.parent_path() / "docs"})
         if (fs::exists(place / "usage.md", error)) return place.string();
     return "docs/ of Fermata's source";
 }
