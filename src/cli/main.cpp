@@ -9,7 +9,9 @@
 #include "base/version.h"
 #include "cli/batch.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/predict.h"
 #include "cli/report.h"
 #include "cli/scan.h"
@@ -524,6 +526,13 @@ int batch(Words& w) {
     return 0;
 }
 
+// `fermata help --as man [COMMAND]`, or bash, zsh, fish: what packages install besides.
+int help_as(const CLI::App& app, const std::vector<std::string>& line) {
+    const std::string form = line.size() > 2 ? line[2] : "";
+    if (form != "man") return show(cli::completion_of(app, form));
+    return show(cli::manual_of(app, line.size() > 3 ? cli::command_of(app, line[3]) : app));
+}
+
 int parse_and_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;
@@ -535,6 +544,7 @@ int parse_and_run(const std::vector<std::string>& line) {
     const std::string& verb = line[0];
     if (verb == "--help" || verb == "-h" || (verb == "help" && line.size() == 1))
         return show(cli::help_of(app));
+    if (verb == "help" && line[1] == "--as") return help_as(app, line);
     if (verb == "--version") return show(app.version() + "\n");
     if (verb.starts_with("-"))
         throw Error(
