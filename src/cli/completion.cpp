@@ -2,6 +2,8 @@
 
 #include <fmt/ranges.h>
 
+#include <algorithm>
+
 #include "base/error.h"
 #include "base/text.h"
 #include "cli/help.h"
