@@ -9,6 +9,7 @@ Each release is made by debootstrap once and never written to: what a run instal
 """
 import argparse
 import pathlib
+import re
 import shutil
 import subprocess
 import sys
@@ -72,6 +73,21 @@ for first in openmpi mpich; do
     echo "from $first to $other: $(wc -l <$first.lines) lines, killed with $code, then $count of $all: the same"
 done
 """
+FIRST_STEPS = r"""
+echo "== first steps, as README has them"
+mkdir steps; cd steps; export LC_ALL=C
+. /mnt/in/steps >said 2>&1 || { cat said; exit 1; }
+grep -q "Total wall time" said || { cat said; exit 1; }
+[ -s fermata-report.html ] || { echo "no report"; exit 1; }
+echo "right; manual: $(man fermata-run | wc -l) lines"
+"""
+
+
+def first_steps():
+    """The commands of README that a user types."""
+    # Who types it takes longer than a start does.
+    part = re.search(r"^As anybody:\n\n((?:    .*\n)+)", (ROOT / "README.md").read_text(), re.M)[1]
+    return "set -e\n" + re.sub("^    ", "", part, flags=re.M).replace("> melt.out &\n", "> melt.out &\nsleep 8\n").replace("kill -9 $!", "kill -9 $!; sleep 2")
 
 
 def debian(release, where):
@@ -100,6 +116,7 @@ def inside(release, where, deb, commands, **more):
         given.mkdir()
         shutil.copy(deb, given / "fermata.deb")
         (given / "job").write_text(commands)
+        (given / "steps").write_text(first_steps())
         line = INSTALL + "cd /home/user; exec setsid -w su user -c 'exec bash /mnt/in/job'" if commands else INSTALL + "cd /home/user; exec su user"
         return subprocess.run(["unshare", "--mount", "--propagation", "private", "bash", "-c", ENTER, "enter", debian(release, where), folder,
                                archives, line], **more)
@@ -117,7 +134,7 @@ def main():
             check(len(options.releases) == 2, "which release?")
             return inside(options.releases[1], options.where, deb, "").returncode
         for release in options.releases or ("bookworm", "trixie"):
-            done = inside(release, options.where, deb, JOB, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+            done = inside(release, options.where, deb, JOB + FIRST_STEPS, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
                           text=True, timeout=1200)
             print(f"== {release}, {deb.name}\n{done.stdout}", flush=True)
             check(done.returncode == 0, f"{release}: failed ({done.returncode})")
