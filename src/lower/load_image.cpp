@@ -198,12 +198,7 @@ Anchors anchors_of(const image::Reader& reader, const std::string& path) {
     if (bytes.size() != sizeof anchors)
         throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, bytes.data(), sizeof anchors);
-    if (!fits_here(anchors))
-        fail(
-            "{} was made by a build of Fermata with another interface between program and library ({:08x}, "
-            "here "
-            "{:08x}): restart it with the build that made it",
-            path, anchors.interface, the_bridge()->interface);
+    if (const std::string why = why_not_continued(anchors); !why.empty()) fail("{} {}", path, why);
     return anchors;
 }
 
