@@ -2,6 +2,7 @@
 machine's (its C library, Debian's libfmt and the like), for every Python 3."""
 import os
 import pathlib
+import re
 import shutil
 
 from setuptools import setup
@@ -10,7 +11,15 @@ from setuptools.dist import Distribution
 from wheel.bdist_wheel import bdist_wheel
 
 HERE = pathlib.Path(__file__).resolve().parent
-LIBRARY = pathlib.Path(os.environ.get("FERMATA_BUILD", HERE.parent / "build")) / "lib" / "libfermata.so.1"
+BUILD = pathlib.Path(os.environ.get("FERMATA_BUILD", HERE.parent / "build"))
+LIBRARY = BUILD / "lib" / "libfermata.so.1"
+
+
+def version():
+    cache = BUILD / "CMakeCache.txt"
+    if not cache.exists():
+        raise SystemExit(f"{cache} is missing: build Fermata first, or name its build folder by FERMATA_BUILD")
+    return re.search(r"^CMAKE_PROJECT_VERSION:STATIC=(.*)$", cache.read_text(), re.M)[1]
 
 
 class WithLibrary(build_py):
@@ -31,4 +40,4 @@ class AnyPython(bdist_wheel):
         return ("py3", "none", super().get_tag()[2])
 
 
-setup(cmdclass={"build_py": WithLibrary, "bdist_wheel": AnyPython}, distclass=Binary)
+setup(version=version(), cmdclass={"build_py": WithLibrary, "bdist_wheel": AnyPython}, distclass=Binary)

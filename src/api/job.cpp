@@ -5,6 +5,7 @@
 #include <cstring>
 
 #include "base/text.h"
+#include "base/version.h"
 
 namespace fermata::api {
 
@@ -31,6 +32,7 @@ store::Manifest manifest_of(const Job& job, uint32_t number, int64_t step,
     }
     m.job = job.number;
     m.job_name = job.name;
+    m.fermata = kVersion;
     m.generation = number;
     m.created = local_time_text(::time(nullptr));
     m.mpi = job.library;

@@ -62,6 +62,7 @@ json summary(const store::GenerationInfo& info) {
     j["job"] = m.job_name;
     j["job_number"] = fmt::format("{:016x}", m.job);
     j["mpi"] = m.mpi;
+    j["fermata"] = m.fermata;
     j["command"] = m.command;
     for (const store::Segment& segment : m.segments)
         j["segments"].push_back({{"first_rank", segment.ranks.first().number()},
@@ -238,6 +239,7 @@ int inspect(const StoreOptions& options) {
     fmt::print("{}  {}  job {}\n  command  {}\n  mpi      {}\n", Generation(info.number).name(),
                visible(m.created), visible(m.job_name), command_line(m), visible(m.mpi));
     if (std::string owner = other_owner(info); !owner.empty()) fmt::print("  owner    {}\n", owner);
+    if (!m.fermata.empty()) fmt::print("  fermata  {}\n", visible(m.fermata));
     uint64_t text = info.bytes() - m.bytes();
     fmt::print("  size     {}: {} image{}, {}{}\n", human_size(info.bytes()), m.images.size(),
                m.images.size() == 1 ? "" : "s", human_size(m.bytes()),

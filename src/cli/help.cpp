@@ -13,9 +13,8 @@
 namespace fs = std::filesystem;
 
 namespace fermata::cli {
-namespace {
 
-constexpr const char* kExitCodes =
+const char* const kExitCodes =
     R"(Exit codes (run and restart end as mpiexec does, with the program's code; besides):
   0  done                                      5  no such job, or several to choose from
   1  failed; stderr says what and what to do   6  the generation is missing, incomplete or damaged
@@ -23,6 +22,8 @@ constexpr const char* kExitCodes =
   3  the checkpoint was refused or cancelled      `fermata restart` continues it
   4  not committed in time                   143  run, restart: cancelled
 )";
+
+namespace {
 
 struct Text {
     const char* usage;
@@ -94,7 +95,7 @@ For jobs under `fermata run --launcher own`.
 std::string pages() {
     std::error_code error;
     fs::path prefix = fs::read_symlink("/proc/self/exe", error).parent_path().parent_path();
-    for (const fs::path& place : {prefix / "share/doc/fermata", prefix.parent_path() / "docs"})
+    for (const fs::path& place : {prefix / "share/doc/fermata/docs", prefix.parent_path() / "docs"})
         if (fs::exists(place / "usage.md", error)) return place.string();
     return "docs/ of Fermata's source";
 }
@@ -102,8 +103,7 @@ std::string pages() {
 class Help : public CLI::Formatter {
   public:
     std::string make_usage(const CLI::App* app, std::string name) const override {
-        auto text = texts().find(app->get_name());
-        return fmt::format("Usage: {} {}\n", name, text == texts().end() ? "[OPTIONS]" : text->second.usage);
+        return fmt::format("Usage: {} {}\n", name, usage_of(*app));
     }
 };
 
@@ -121,29 +121,53 @@ std::string wrapped(const std::string& list, size_t width) {
 }
 
 std::string footer_of(const CLI::App& app) {
+    return fmt::format("{}\n{}\nPages: {} (usage.md, limits.md, ...)", examples_of(app), kExitCodes, pages());
+}
+
+}  // namespace
+
+std::string usage_of(const CLI::App& app) {
+    auto text = texts().find(app.get_name());
+    return text == texts().end() ? "[OPTIONS]" : text->second.usage;
+}
+
+std::string examples_of(const CLI::App& app) {
     const std::string name = app.get_name();
     auto text = texts().find(name);
-    std::string footer = text == texts().end() ? "" : text->second.footer;
+    std::string said = text == texts().end() ? "" : text->second.footer;
     if (app.get_option_no_throw("--save-options"))
-        footer += fmt::format("\nWords of --save-options, with blanks or commas between them:\n  {}\n",
-                              wrapped(image::save_option_words(), 100));
+        said += fmt::format("\nWords of --save-options, with blanks or commas between them:\n  {}\n",
+                            wrapped(image::save_option_words(), 100));
     if (name == "run" || name == "restart")
-        footer +=
+        said +=
             "\nOptions of mpiexec (-host, --hostfile, --oversubscribe, --bind-to, --map-by, -x, -genv, -ppn, "
             "...) are\n"
             "handed on to it where they are the chosen library's; any other words for it go into "
             "--mpiexec-args.\n";
-    return fmt::format("{}\n{}\nPages: {} (usage.md, limits.md, ...)", footer, kExitCodes, pages());
+    return said;
 }
 
-}  // namespace
+std::string value_of(const CLI::Option& option) {
+    if (option.get_items_expected_max() == 0) return "";
+    const std::string type = option.get_type_name();  // perhaps with what is checked: "NAME:{a,b}"
+    return type.substr(0, type.find(":{"));
+}
+
+std::vector<CLI::App*> commands_of(const CLI::App& app) {
+    // The function is const where it takes one that is.
+    std::vector<CLI::App*> all;
+    for (const CLI::App* one :
+         app.get_subcommands(static_cast<std::function<bool(const CLI::App*)>>(nullptr)))
+        all.push_back(const_cast<CLI::App*>(one));
+    return all;
+}
 
 void describe(CLI::App& app) {
     auto formatter = std::make_shared<Help>();
     formatter->column_width(28);
     app.formatter(formatter);
     app.footer(footer_of(app));
-    for (CLI::App* sub : app.get_subcommands(static_cast<std::function<bool(CLI::App*)>>(nullptr))) {
+    for (CLI::App* sub : commands_of(app)) {
         sub->formatter(formatter);
         sub->footer(footer_of(*sub));
     }
@@ -154,9 +178,9 @@ std::string help_of(const CLI::App& app, const CLI::App& subcommand) {
     return subcommand.help(app.get_name());
 }
 
-CLI::App& command_of(CLI::App& app, const std::string& name) {
+CLI::App& command_of(const CLI::App& app, const std::string& name) {
     std::vector<std::string> names = {"help"};
-    for (CLI::App* sub : app.get_subcommands(static_cast<std::function<bool(CLI::App*)>>(nullptr))) {
+    for (CLI::App* sub : commands_of(app)) {
         if (sub->get_name() == name) return *sub;
         names.push_back(sub->get_name());
     }

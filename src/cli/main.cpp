@@ -6,9 +6,12 @@
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "cli/batch.h"
 #include "cli/commands.h"
+#include "cli/completion.h"
 #include "cli/help.h"
+#include "cli/manual.h"
 #include "cli/predict.h"
 #include "cli/report.h"
 #include "cli/scan.h"
@@ -19,8 +22,6 @@
 namespace {
 
 using namespace fermata;
-
-constexpr const char* kVersion = "fermata 0.1.0";
 
 std::optional<uint32_t> parse_generation(const std::string& text) {
     if (text.empty() || text == "latest") return std::nullopt;
@@ -460,7 +461,7 @@ constexpr struct {
 void add_commands(CLI::App& app, Words& words) {
     // Scripts append options to those that are there: the last one counts.
     app.option_defaults()->multi_option_policy(CLI::MultiOptionPolicy::TakeLast);
-    app.set_version_flag("--version", kVersion);
+    app.set_version_flag("--version", fmt::format("fermata {}", kVersion));
     for (const auto& command : kCommands) command.add(app.add_subcommand(command.name, command.help), words);
     cli::describe(app);
 }
@@ -525,6 +526,13 @@ int batch(Words& w) {
     return 0;
 }
 
+// `fermata help --as man [COMMAND]`, or bash, zsh, fish: what packages install besides.
+int help_as(const CLI::App& app, const std::vector<std::string>& line) {
+    const std::string form = line.size() > 2 ? line[2] : "";
+    if (form != "man") return show(cli::completion_of(app, form));
+    return show(cli::manual_of(app, line.size() > 3 ? cli::command_of(app, line[3]) : app));
+}
+
 int parse_and_run(const std::vector<std::string>& line) {
     CLI::App app{"Fermata: checkpoints of unmodified MPI programs", "fermata"};
     Words words;
@@ -536,7 +544,8 @@ int parse_and_run(const std::vector<std::string>& line) {
     const std::string& verb = line[0];
     if (verb == "--help" || verb == "-h" || (verb == "help" && line.size() == 1))
         return show(cli::help_of(app));
-    if (verb == "--version") return show(kVersion + std::string("\n"));
+    if (verb == "help" && line[1] == "--as") return help_as(app, line);
+    if (verb == "--version") return show(app.version() + "\n");
     if (verb.starts_with("-"))
         throw Error(
             fmt::format("options come after the command: fermata run {} … (fermata help)", visible(verb)),

@@ -5,6 +5,7 @@
 #include <algorithm>
 #include <charconv>
 #include <cmath>
+#include <sstream>
 
 #include "base/error.h"
 #include "base/invariant.h"
@@ -160,7 +161,13 @@ double number_in(const Event& event, const char* name, double otherwise) {
 }
 
 std::string sentence(const Event& event) {
-    auto text = [&](const char* name) { return visible(text_in(event, name)); };
+    // Some have several lines: one sentence here.
+    auto text = [&](const char* name) {
+        std::string all, line;
+        std::istringstream lines(text_in(event, name));
+        while (std::getline(lines, line)) all += (all.empty() ? "" : "; ") + visible(line);
+        return all;
+    };
     auto number = [&](const char* name) { return number_in(event, name); };
     auto bytes = [&] { return human_size(static_cast<uint64_t>(std::clamp(number("bytes"), 0.0, 1e18))); };
     auto with = [](const std::string& what, const std::string& word) {

@@ -10,6 +10,7 @@
 
 #include "base/error.h"
 #include "base/invariant.h"
+#include "base/text.h"
 #include "level/place.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
@@ -191,19 +192,18 @@ class ChosenImage {
     std::vector<level::NodeFolder> others_;
 };
 
-// Refuses the image of a build whose halves knew something else of each other.
-Anchors anchors_of(const image::Reader& reader, const std::string& path) {
-    const auto& bytes = as_damage([&]() -> const auto& { return reader.blob(kAnchorsPart); });
+// Refuses the image of a build whose halves knew something of each other that this one does not continue.
+Anchors anchors_of(const ChosenImage& chosen) {
+    const auto& bytes = as_damage([&]() -> const auto& { return chosen.reader->blob(kAnchorsPart); });
+    const std::string path = chosen.place->path();
     Anchors anchors;
     if (bytes.size() != sizeof anchors)
         throw Error(fmt::format("{} is damaged: its parts", path), ExitCode::damaged);
     std::memcpy(&anchors, bytes.data(), sizeof anchors);
-    if (!fits_here(anchors))
-        fail(
-            "{} was made by a build of Fermata with another interface between program and library ({:08x}, "
-            "here "
-            "{:08x}): restart it with the build that made it",
-            path, anchors.interface, the_bridge()->interface);
+    const std::string why = why_not_continued(anchors), &version = chosen.generation.manifest->fermata;
+    if (!why.empty())
+        fail("{}{} {}", path, version.empty() ? "" : fmt::format(", saved by Fermata {},", visible(version)),
+             why);
     return anchors;
 }
 
@@ -276,6 +276,7 @@ std::vector<std::string> programs_of_images(const std::string& directory, const 
 
 split::process::PutBack put_files_back(const WantedImage& wanted, bool all) {
     ChosenImage image(wanted);
+    (void)anchors_of(image);  // before anything of the program's is touched
     std::string state;
     std::vector<std::string> lines;
     try {
@@ -304,7 +305,7 @@ LoadedImage load_image(const WantedImage& wanted, bool mapped, split::shared::Pe
     LoadedImage loaded;
     loaded.identity = reader.identity();
     loaded.generation = chosen.generation.images();
-    loaded.anchors = anchors_of(reader, path);
+    loaded.anchors = anchors_of(chosen);
     check_cpu(reader, path);
     loaded.program = wanted.moved(text_of(reader.blob(kProgramPart)));
     loaded.process_state = wanted.moved.in_state(text_of(reader.blob(kProcessPart)));

@@ -110,9 +110,8 @@ namespace {
     const image::KeyPointer key = image_key(config);
     const MpiFacts facts = start_beside_the_program(life, config);
     make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log});
-    if (!fits_here(life.anchors))
-        fail(
-            "this build of Fermata has another interface between program and library than the one that runs");
+    if (const std::string why = why_not_continued(life.anchors); !why.empty())
+        fail("the program that runs {}", why);
     NewLowerHalf half(config, facts, {life.anchors, life.program, "", config.job_number(), {}, {}, key});
     half.adopt();
     half.meet_ranks();

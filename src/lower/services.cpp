@@ -11,6 +11,7 @@
 #include "fermata_interface.h"
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
+#include "lower/interfaces.h"
 #include "lower/mpi_start.h"
 #include "lower/no_connections.h"
 #include "lower/starter.h"
@@ -185,13 +186,14 @@ split::Bridge* the_bridge() { return &bridge; }
 split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
 void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
 
+// The front may be of an earlier build, and stays what it was: its images say so.
 Anchors anchors_here() {
     return {reinterpret_cast<uint64_t>(the_upper()), reinterpret_cast<uint64_t>(split::threads::table()),
-            split::kBridgeVersion, bridge.interface};
+            the_upper()->version, the_upper()->interface};
 }
 
-bool fits_here(const Anchors& anchors) {
-    return anchors.bridge_version == split::kBridgeVersion && anchors.interface == bridge.interface;
+std::string why_not_continued(const Anchors& anchors) {
+    return why_not_continued(anchors, {bridge.version, bridge.interface});
 }
 
 split::process::Limits process_limits() {

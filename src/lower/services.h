@@ -33,8 +33,9 @@ split::UpperServices* the_upper();
 void set_upper(split::UpperServices* upper);
 // Returns where the upper half of this process is found.
 Anchors anchors_here();
-// Tells whether an upper half with these was made for the same interface between the halves.
-bool fits_here(const Anchors& anchors);
+// Says why this lower half does not go with an upper half that has these, or nothing: it was made for the
+// same interface, or for one that is continued (docs/upgrades.md).
+std::string why_not_continued(const Anchors& anchors);
 
 // Where the two halves of this process meet, as far as src/split/process has to know.
 split::process::Limits process_limits();

@@ -1,6 +1,7 @@
 // The root as a checkpoint sees it (checkpoint/job.h).
 #include <utility>
 
+#include "base/version.h"
 #include "root/root.h"
 
 namespace fermata::root {
@@ -46,6 +47,7 @@ class Root::Door : public Job {
         store::Manifest m;
         m.job = settings.job_number;
         m.job_name = settings.job;
+        m.fermata = kVersion;
         m.mpi = root_.start_.mpi();
         m.command = settings.command;
         m.starter = root_.start_.waiting_starter();

@@ -76,6 +76,7 @@ struct Manifest {
     std::string job_name;
     uint32_t generation = 0;
     std::string created;                    // "2026-11-21 16:00:00"
+    std::string fermata;                    // version of the `fermata` that wrote it; "" = it says none
     LevelName level = LevelName::files;     // where it is kept
     std::optional<image::Checksum> key_id;  // of what its images are encrypted with; none: they are not
     image::Layout layout;                   // how the images lie in files

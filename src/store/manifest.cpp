@@ -208,6 +208,7 @@ std::string frame_of(const Manifest& m) {
                                    {"phases", m.phases},
                                    {"needs", m.needs},
                                    {"images", nlohmann::ordered_json::array()}};
+    if (!m.fermata.empty()) json["fermata"] = m.fermata;
     if (m.step) json["application"] = {{"step", *m.step}};
     if (m.layout.in_groups()) {
         json["layout"] = m.layout.word();
@@ -405,6 +406,7 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.mpi = json.at("mpi");
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
+    m.fermata = json.value("fermata", "");
     if ((version != kGroupsManifest && json.contains("application") != (version == kApplicationManifest)) ||
         json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
         (m.level == LevelName::local) != (version == kLocalManifest))

@@ -16,6 +16,7 @@ from api_test import ENVIRONMENT, ROOT, mpiexec, said
 from harness import BUILD, Scratch, check
 
 PYTHON = "/usr/bin/python3"
+VERSION = re.search(r"^project\(fermata VERSION (\S+)", (ROOT / "CMakeLists.txt").read_text(), re.M)[1]
 
 
 def wheel(cwd):
@@ -24,7 +25,7 @@ def wheel(cwd):
     subprocess.run([*pip, "wheel", "--quiet", "--no-deps", "--no-build-isolation", "--no-index", "-w", "wheels", "./source"], cwd=cwd, check=True, timeout=120,
                    env=dict(os.environ, FERMATA_BUILD=str(BUILD)))
     built = list((cwd / "wheels").iterdir())
-    check(len(built) == 1 and built[0].name.startswith("fermata-0.1.0-py3-none-linux"), f"{built}")
+    check(len(built) == 1 and built[0].name.startswith(f"fermata-{VERSION}-py3-none-linux"), f"{built}")
     subprocess.run([*pip, "install", "--quiet", "--no-deps", "--no-index", "--target", "site", built[0]], cwd=cwd, check=True, timeout=120)
     ENVIRONMENT.update(PYTHONPATH=str(cwd / "site"))
     ENVIRONMENT.pop("FERMATA_LIBRARY")

@@ -25,6 +25,12 @@ def run(program):
                                                                text=True).stdout.splitlines()
                   if "PATH" in line and str(BUILD) in line]
         check(not strays, f"the installed tree names the build tree: {strays}")
+        named = [str(file.relative_to(cwd)) for file in (cwd / "moved").rglob("*")
+                 if file.is_file() and str(BUILD.parent).encode() + b"/" in file.read_bytes()]
+        check(not named, f"these name the source tree: {named}")
+        check(sorted(file.name for file in (cwd / "moved").iterdir()) == ["bin", "include", "lib", "libexec", "share"] and
+              [file.name for file in (cwd / "moved" / "bin").iterdir()] == ["fermata"],
+              "more is installed than fermata, or less")
         with Job.run(program, 2, cwd, mpi="openmpi") as job:
             job.wait_until(lambda: len(job.lines()) >= max(1, len(reference) // 4), "a quarter of the lines")
             job.checkpoint("--stop")

@@ -233,6 +233,13 @@ TEST_F(JournalTest, IsFollowed) {
     ASSERT_TRUE(fs::exists(directory_ + "/" + kOlder));
 }
 
+TEST(Journal, TextOfSeveralLinesIsOneSentence) {
+    auto event = parse_line(
+        R"({"time":"2026-11-26T09:10:03.000Z","job":"1122334455667788","event":"phase","phase":"request","seconds":6.5,"waits":"rank 2 on a: waits\nrank 0 on b: loads\n"})");
+    ASSERT_TRUE(event);
+    EXPECT_EQ(sentence(*event), "request: 6.500 s, where it waited: rank 2 on a: waits; rank 0 on b: loads");
+}
+
 // docs/formats/journal.md: the lines of its example are what these events are written as.
 TEST(JournalPage, ExampleIsWhatIsWritten) {
     std::ifstream file(std::string(FORMATS) + "/journal.md");
