@@ -1,7 +1,7 @@
 // A Fault is an error of the API on its way to the caller: a code and one sentence.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <utility>

@@ -7,6 +7,13 @@
 
 namespace fermata {
 
+void fail_with(fmt::string_view format, fmt::format_args args) { throw Error(fmt::vformat(format, args)); }
+
+void fail_errno_with(fmt::string_view format, fmt::format_args args) {
+    int code = errno;
+    throw Error(fmt::vformat(format, args) + ": " + std::strerror(code));
+}
+
 void invariant_broken(const char* what) {
     fail("internal error: {} (please report it, with the command)", what);
 }

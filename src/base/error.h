@@ -2,7 +2,7 @@
 // that says what happened, where, and what to do.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cerrno>
 #include <cstring>
@@ -35,16 +35,19 @@ class Error : public std::runtime_error {
     ExitCode code_;
 };
 
+// The bodies of the two below, compiled once.
+[[noreturn]] void fail_with(fmt::string_view format, fmt::format_args args);
+[[noreturn]] void fail_errno_with(fmt::string_view format, fmt::format_args args);
+
 template <typename... Args>
 [[noreturn]] void fail(fmt::format_string<Args...> format, Args&&... args) {
-    throw Error(fmt::format(format, std::forward<Args>(args)...));
+    fail_with(format, fmt::make_format_args(args...));
 }
 
 // Appends what errno says: "cannot open x: No such file or directory".
 template <typename... Args>
 [[noreturn]] void fail_errno(fmt::format_string<Args...> format, Args&&... args) {
-    int code = errno;
-    throw Error(fmt::format(format, std::forward<Args>(args)...) + ": " + std::strerror(code));
+    fail_errno_with(format, fmt::make_format_args(args...));
 }
 
 // One line for any exception. Exceptions of the standard library would name calls of that library.

@@ -2,7 +2,7 @@
 // is this number, and only here one becomes the other.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 #include <compare>

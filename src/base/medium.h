@@ -2,7 +2,7 @@
 // node.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <compare>
 #include <cstdint>

@@ -1,5 +1,5 @@
 // This file makes the answer of `fermata predict`, as JSON (docs/formats/predict.md), and its picture.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cmath>

@@ -1,5 +1,5 @@
 // This file prints the answer of `fermata predict` for people: the same numbers as in its JSON.
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

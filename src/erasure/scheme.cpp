@@ -1,6 +1,6 @@
 #include "erasure/scheme.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <charconv>
 

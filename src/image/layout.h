@@ -2,7 +2,7 @@
 // those of a node or of so many neighbouring ranks in one.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <optional>

@@ -1,7 +1,7 @@
 #include "image/page_cache.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/uio.h>
 #include <sys/vfs.h>

@@ -6,6 +6,8 @@
 #include <optional>
 #include <string>
 
+#include "journal/kind.h"
+
 namespace fermata::journal {
 
 // Beside the generations; what was there when it became too long has the second name.
@@ -13,23 +15,6 @@ inline constexpr const char* kName = "journal.jsonl";
 inline constexpr const char* kOlder = "journal.jsonl.1";
 inline constexpr uint64_t kMostBytes = 4u << 20;  // then it is rotated
 inline constexpr size_t kMostLine = 64u << 10;    // a longer one is not one of ours
-
-enum class Kind {
-    start,
-    running,
-    request,
-    phase,
-    checkpoint,
-    copy,
-    renewal,
-    masked,
-    loss,
-    end,
-    restart,
-    given_up
-};
-const char* name_of(Kind kind);
-std::optional<Kind> kind_of(const std::string& word);
 
 struct Event {
     Kind kind = Kind::start;

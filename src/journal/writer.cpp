@@ -6,6 +6,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/log.h"
+#include "journal/event.h"
 
 namespace fermata::journal {
 namespace {
@@ -31,6 +32,8 @@ void Writer::note(Kind kind, nlohmann::json fields) noexcept try {
     }
 } catch (...) {  // no memory
 }
+
+void Writer::note(Kind kind) noexcept { note(kind, nlohmann::json::object()); }
 
 void Writer::append(const std::string& line) {
     always(line.ends_with('\n'), "half an event for the journal");

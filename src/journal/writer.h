@@ -4,13 +4,16 @@
 
 #include <functional>
 #include <memory>
+#include <nlohmann/json_fwd.hpp>
 #include <string>
 #include <vector>
 
 #include "files/folder.h"
-#include "journal/event.h"
+#include "journal/kind.h"
 
 namespace fermata::journal {
+
+struct Event;
 
 class Writer {
   public:
@@ -19,7 +22,8 @@ class Writer {
     Writer(std::string directory, uint64_t job) : directory_(std::move(directory)), job_(job) {}
 
     // Now, by this machine's clock. Never throws.
-    void note(Kind kind, nlohmann::json fields = nlohmann::json::object()) noexcept;
+    void note(Kind kind, nlohmann::json fields) noexcept;
+    void note(Kind kind) noexcept;
     // Hears of every event as well: progress on a terminal, metrics.
     void also_tell(std::function<void(const Event&)> listener) { listeners_.push_back(std::move(listener)); }
 

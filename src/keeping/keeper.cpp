@@ -1,6 +1,7 @@
 #include "keeping/keeper.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/invariant.h"
 #include "keeping/levels/kind.h"

@@ -1,6 +1,6 @@
 #include "level/choice.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

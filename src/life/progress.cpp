@@ -1,6 +1,6 @@
 #include "life/progress.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include "base/text.h"

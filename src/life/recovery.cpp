@@ -1,6 +1,6 @@
 #include "life/recovery.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

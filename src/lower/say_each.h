@@ -1,7 +1,7 @@
 // This header says lines of one rank's.
 #pragma once
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <string>
 #include <vector>

@@ -1,6 +1,6 @@
 #include "lower/together.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "lower/services.h"
 

@@ -1,6 +1,6 @@
 #include "pmi/placement.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

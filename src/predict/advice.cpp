@@ -1,6 +1,6 @@
 #include "predict/advice.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cmath>
 

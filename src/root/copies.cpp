@@ -1,4 +1,6 @@
 // Ranks that have copies: copies are made, a rank that dies is played by its copy, and the others go on.
+#include <nlohmann/json.hpp>
+
 #include "base/log.h"
 #include "root/root.h"
 

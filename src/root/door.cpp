@@ -1,4 +1,5 @@
 // The root as a checkpoint sees it (checkpoint/job.h).
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/version.h"

@@ -1,4 +1,5 @@
 // Messages of node daemons, and the loss of daemons.
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/log.h"

@@ -165,7 +165,8 @@ class Root {
     class Door;
     std::unique_ptr<Job> door();
 
-    void note(journal::Kind kind, nlohmann::json fields = nlohmann::json::object()) const;
+    void note(journal::Kind kind, nlohmann::json fields) const;
+    void note(journal::Kind kind) const;
 
     Settings settings_;
     store::Store store_;

@@ -7,7 +7,7 @@ namespace {
 
 template <class T, size_t I = 0>
 constexpr size_t place_of() {
-    if constexpr (std::is_same_v<std::variant_alternative_t<I, wire::Message>, T>)
+    if constexpr (std::is_same_v<std::variant_alternative_t<I, wire::Message::Variant>, T>)
         return I;
     else
         return place_of<T, I + 1>();

@@ -1,6 +1,6 @@
 #include "tree/ranks.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "tree/roster.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

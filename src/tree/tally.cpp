@@ -1,6 +1,6 @@
 #include "tree/tally.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <charconv>

@@ -5,6 +5,7 @@
 
 #include "base/error.h"
 #include "base/invariant.h"
+#include "wire/one_of_bodies.h"
 
 namespace fermata::wire {
 namespace {
@@ -180,23 +181,27 @@ class Reader {
 
 template <size_t I = 0>
 std::optional<Message> decode(uint16_t type, Reader& in) {
-    if constexpr (I == std::variant_size_v<Message>) {
+    if constexpr (I == std::variant_size_v<Message::Variant>) {
         return std::nullopt;
     } else {
-        using Type = std::variant_alternative_t<I, Message>;
+        using Type = std::variant_alternative_t<I, Message::Variant>;
         if (type != Type::kType) return decode<I + 1>(type, in);
         Type message;
         message.each(in);
         if (!in.ok() || in.left() != 0) return std::nullopt;
-        return Message(std::in_place_index<I>, std::move(message));
+        return Message(std::move(message));
     }
 }
 
+}  // namespace
+
+// Every message: its name, and how one of them becomes a Message (one_of.h).
 template <class T>
 constexpr const char* kName = nullptr;
-#define NAME(T) \
-    template <> \
-    constexpr const char* kName<T> = #T
+#define NAME(T)                          \
+    template <>                          \
+    constexpr const char* kName<T> = #T; \
+    template Message::OneOf(T)
 NAME(Clock);
 NAME(Begin);
 NAME(Freeze);
@@ -290,6 +295,8 @@ NAME(Attach);
 NAME(Here);
 NAME(Missing);
 #undef NAME
+
+namespace {
 
 template <class... Types>
 constexpr bool all_named(const std::variant<Types...>*) {

@@ -11,7 +11,6 @@
 #include <cstddef>
 #include <cstdint>
 #include <string>
-#include <variant>
 #include <vector>
 
 #include "base/generation.h"
@@ -20,6 +19,7 @@
 #include "wire/launch.h"
 #include "wire/level.h"
 #include "wire/message_log.h"
+#include "wire/one_of.h"
 #include "wire/program.h"
 #include "wire/renewal.h"
 
@@ -569,15 +569,15 @@ struct Spare {
 };
 
 using Message =
-    std::variant<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill,
-                 Starting, Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize,
-                 Diagnosis, Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes,
-                 Take, Closed, Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal,
-                 Input, OutputTaken, Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken,
-                 Aborted, Leaving, MakeRoom, KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies,
-                 Fetch, Fetched, Encode, Encoded, Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved,
-                 LogSaid, LogsSaid, LogOrder, LogOrders, Order, To, Parent, Beat, Roll, Attach, Here, Missing,
-                 AskProgram, OwnState, Stays, Wrote, CopyGone, Promoted>;
+    OneOf<Clock, Begin, Freeze, Drain, Save, Resume, Cancel, Query, FinalizeReleased, Go, Kill, Starting,
+          Hello, Refuse, Frozen, Drained, Captured, Saved, Images, Resumed, ArrivedFinalize, Diagnosis,
+          Warning, Restored, Fatal, NodeHello, Joined, Gone, Placed, Places, Sized, Sizes, Take, Closed,
+          Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken,
+          Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom,
+          KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
+          Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
+          Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote, CopyGone,
+          Promoted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -9,11 +9,11 @@ import harness
 from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
 
 STEPS = 30
-PAUSE = 30000  # us a step
+ROUNDS = 12000  # of arithmetic a step: some 40 ms
 
 
 def program(mpi, steps=STEPS):
-    return [PROGRAMS / f"mix.{mpi}", steps, PAUSE]
+    return [PROGRAMS / f"mix.{mpi}", steps, ROUNDS]
 
 
 def generations(cwd):
@@ -51,7 +51,7 @@ def ended(mpi):
         longer = program(mpi, 2 * STEPS)  # the checkpoint is whole before the last line, on a loaded machine, too
         wanted = harness.native(longer, 2, mpi, cwd)
         with Job.run(longer, 2, cwd, mpi=mpi) as job:
-            job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
+            job.wait_until(lambda: len(job.lines()) >= STEPS, "half of the lines")  # the rest is repeated twice
             job.checkpoint()
             check(job.finish() == wanted, "the result")
         for _ in range(2):
@@ -63,7 +63,7 @@ def ended(mpi):
             with Job(["restart", "--ckpt-dir", "ckpt", "--generation", choice], cwd) as back:
                 lines = back.finish()
                 check(lines and lines == wanted[-len(lines):], f"{lines}")
-        with Job.run([PROGRAMS / f"mix.{mpi}", 1000, PAUSE], 2, cwd, mpi=mpi, ckpt="killed") as job:
+        with Job.run([PROGRAMS / f"mix.{mpi}", 1000, ROUNDS], 2, cwd, mpi=mpi, ckpt="killed") as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             job.checkpoint()
             job.kill_ranks()

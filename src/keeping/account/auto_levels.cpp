@@ -1,6 +1,7 @@
 #include "keeping/account/auto_levels.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "journal/forecast.h"
 #include "predict/interval.h"

@@ -1,5 +1,6 @@
 #include "keeping/levels/buddy_copies.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/invariant.h"

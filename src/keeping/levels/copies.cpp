@@ -1,5 +1,6 @@
 #include "keeping/levels/copies.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"

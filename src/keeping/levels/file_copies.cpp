@@ -1,6 +1,7 @@
 #include "keeping/levels/file_copies.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"

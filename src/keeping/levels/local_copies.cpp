@@ -1,6 +1,7 @@
 #include "keeping/levels/local_copies.h"
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 #include "base/invariant.h"
 #include "keeping/orders/errand.h"

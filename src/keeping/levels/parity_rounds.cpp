@@ -1,5 +1,6 @@
 #include "keeping/levels/parity_rounds.h"
 
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/error.h"

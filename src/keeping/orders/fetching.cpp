@@ -1,6 +1,6 @@
 #include "keeping/orders/fetching.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/invariant.h"
 

@@ -3,6 +3,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "base/clock.h"

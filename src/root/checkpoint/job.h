@@ -3,12 +3,12 @@
 #pragma once
 
 #include <cstdint>
-#include <nlohmann/json.hpp>
+#include <nlohmann/json_fwd.hpp>
 #include <optional>
 #include <string>
 #include <vector>
 
-#include "journal/event.h"
+#include "journal/kind.h"
 #include "launch/renewal.h"
 #include "store/generation.h"
 #include "tree/ranks.h"

@@ -18,8 +18,9 @@ class OwnState {
     // ---- what the program has said
 
     void heard(const wire::OwnState& said, int64_t now);
-    // Its ranks compute, since `now` (ms); it may not have opened libfermata yet.
-    void runs(int64_t now) { runs_since_ = now; }
+    // Its ranks compute, since `now` (ms); it may not have opened libfermata yet. What was said to ranks that
+    // were still on their way back from an image nobody has heard.
+    void runs(int64_t now) { runs_since_ = now, again_ = true; }
     // Processes were saved as a whole: that is newer than what the program began to save before.
     void whole_committed(uint32_t epoch);
 

@@ -1,8 +1,9 @@
 #include "root/start/losses.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
+#include <nlohmann/json.hpp>
 
 namespace fermata::root {
 

@@ -1,6 +1,6 @@
 #include "root/start/start.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 

@@ -1,6 +1,6 @@
 #include "split/devices/kinds.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include "base/invariant.h"
 

@@ -1,7 +1,7 @@
 #include "split/ids/go_calls.h"
 
 #include <elf.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/uio.h>
 #include <ucontext.h>

@@ -1,7 +1,7 @@
 // Attributes of the program and its threads that it has set, beside settings.cpp: CPUs, priorities, memory
 // policies, what the kernel shall do in need. Changed since the start: restored; identity, namespaces,
 // keyrings, filters for system calls and terminals: warned of by name.
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sched.h>
 #include <sys/resource.h>
 #include <termios.h>

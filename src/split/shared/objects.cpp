@@ -1,7 +1,7 @@
 #include "split/shared/objects.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/magic.h>
 #include <sys/ipc.h>
 #include <sys/shm.h>

@@ -1,7 +1,7 @@
 #include "split/shared/queues.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <mqueue.h>
 #include <sys/stat.h>
 #include <unistd.h>

@@ -1,6 +1,6 @@
 #include "split/shared/segments.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

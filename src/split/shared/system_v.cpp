@@ -1,6 +1,6 @@
 #include "split/shared/system_v.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>

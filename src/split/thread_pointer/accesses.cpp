@@ -1,7 +1,7 @@
 #include "split/thread_pointer/accesses.h"
 
 #include <Zydis/Zydis.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <algorithm>
 #include <cstring>

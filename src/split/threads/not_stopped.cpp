@@ -1,7 +1,7 @@
 #include "split/threads/not_stopped.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 
 #include <cstdint>
 #include <cstdio>

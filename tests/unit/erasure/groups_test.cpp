@@ -1,7 +1,7 @@
 // Groups over failure domains.
 #include "erasure/groups.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <map>

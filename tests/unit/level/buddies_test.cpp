@@ -1,7 +1,7 @@
 // Who keeps whose second copy: never the node itself, never one that fails with it.
 #include "level/buddies.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include <cmath>

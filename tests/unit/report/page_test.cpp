@@ -1,7 +1,7 @@
 // The page of a job: bounded whatever the journal holds, and nothing that others have written is markup.
 #include "report/page.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <gtest/gtest.h>
 
 #include "report/timeline.h"

@@ -5,6 +5,7 @@
 #include <deque>
 #include <fstream>
 #include <functional>
+#include <nlohmann/json.hpp>
 #include <utility>
 
 #include "../keeping/fake_nodes.h"

@@ -71,6 +71,16 @@ TEST(OwnState, AWishIsSaidAgainToAProgramThatHasJustCome) {
     EXPECT_FALSE(own.take_word(1300));
 }
 
+TEST(OwnState, AWishIsSaidAgainWhenTheRanksHaveComeBack) {
+    OwnState own;
+    own.heard({}, 0);  // they say so on their way
+    own.wish(request("command"), 77, 1000, 60'000);
+    EXPECT_TRUE(own.take_word(1000));
+    own.runs(1200);
+    EXPECT_TRUE(own.take_word(1200));
+    EXPECT_FALSE(own.take_word(1300));
+}
+
 TEST(OwnState, AWishIsSaidUntilItIsAnswered) {
     OwnState own;
     own.wish(request("command"), 77, 1000, 60'000);

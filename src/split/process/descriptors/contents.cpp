@@ -1,7 +1,7 @@
 #include "split/process/descriptors/contents.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <unistd.h>
 

@@ -4,7 +4,7 @@
 // or mean something else by now, while a duplicate keeps the file open: kcmp tells which description a watch
 // is of, and at a restart the number means that description for the moment of the EPOLL_CTL_ADD.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/kcmp.h>
 #include <sys/epoll.h>
 #include <unistd.h>

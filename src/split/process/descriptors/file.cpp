@@ -1,6 +1,6 @@
 // Regular files: with a name they are opened again by it; removed ones and memfds carry their content.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <cerrno>

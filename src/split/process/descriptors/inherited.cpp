@@ -3,7 +3,7 @@
 #include "split/process/descriptors/inherited.h"
 
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 
 #include <algorithm>

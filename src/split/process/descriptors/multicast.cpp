@@ -3,7 +3,7 @@
 // A socket does not list them: every group that this node has joined is asked about (MCAST_MSFILTER answers
 // EADDRNOTAVAIL for a socket that is no member).
 #include <arpa/inet.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <net/if.h>
 #include <netinet/in.h>
 #include <sys/socket.h>

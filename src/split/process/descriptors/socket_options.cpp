@@ -2,7 +2,7 @@
 // saved as the kernel gives it, set again and compared.
 #include "split/process/descriptors/socket_options.h"
 
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <linux/udp.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>

@@ -1,6 +1,6 @@
 // Timers as descriptors (timerfd): the time that was left runs on.
 #include <fcntl.h>
-#include <fmt/format.h>
+#include <fmt/core.h>
 #include <sys/ioctl.h>
 #include <sys/timerfd.h>
 
