@@ -11,7 +11,7 @@
 namespace fermata::cli {
 namespace {
 
-// What a shell offers behind an option.
+// Words that a shell offers behind an option.
 struct Offer {
     enum class Kind { none, files, folders, words } kind;
     std::string words;  // with blanks between them
@@ -125,7 +125,7 @@ complete -F _fermata fermata
                        command_names(app), cases);
 }
 
-// Of a text in a specification of _arguments, where ] and : end it.
+// Text for a specification of _arguments, where ] and : end it.
 std::string zsh_text(const std::string& text) {
     std::string safe;
     for (char c : text) {
