@@ -49,7 +49,7 @@ bool Ranks::stays(Rank who, pid_t pid) {
 // A rank that has ended by itself has ended its program's work, well or not: its copy would do the same.
 bool Ranks::promote(Started& rank, int status) {
     auto at = copies_.find(rank.rank);
-    if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_) return false;
+    if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_ || copies_end_) return false;
     const pid_t copy = at->second.pid;
     left(rank.child.pid);
     rank.child = std::move(at->second);

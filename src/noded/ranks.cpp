@@ -371,6 +371,7 @@ void Ranks::watch(Started& rank, short revents) {
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
         if (promote(rank, status)) return;
         rank.status = status;
+        if (status != 0) end_copies();  // the job ends, and nobody's death is masked any more
         if (ended) ended(rank.rank);
         rank.ended = now;
         if (rank.rank == Rank(0) && input_) input_->close();
@@ -426,10 +427,13 @@ void Ranks::hand_up_ends() {
 void Ranks::signal(int number, bool groups) {
     for (auto& rank : ranks_) {
         if (rank->status || rank->child.pid <= 0) continue;
-        if (!groups || ::kill(-rank->group, number) != 0)
+        // A process that has taken over in a renewal leads a group of its own; others of the first one go on.
+        const pid_t now = ::getpgid(rank->child.pid);
+        if (groups && now > 0 && now != rank->group) ::kill(-rank->group, number);
+        if (!groups || ::kill(-(now > 0 ? now : rank->group), number) != 0)
             ::syscall(SYS_pidfd_send_signal, rank->child.process.get(), number, nullptr, 0);
     }
-    if (number == SIGKILL) end_copies();
+    if (number == SIGKILL || number == SIGTERM) end_copies();
 }
 
 void Ranks::root_is_gone() {

@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
 
-    replicas_test.py rank|copy|twice|files|clocks|parted|other_data|words openmpi|mpich
+    replicas_test.py rank|copy|twice|unmasked|files|clocks|parted|other_data|words openmpi|mpich
 """
 import os
 import pathlib
@@ -58,6 +58,14 @@ class Copied:
         return found["lead"], found["follow"]
 
     @staticmethod
+    def has_ended(pid):
+        """A zombie is left to whoever inherits it."""
+        try:
+            return pathlib.Path(f"/proc/{pid}/stat").read_text().rsplit(")", 1)[1].split()[0] == "Z"
+        except OSError:
+            return True
+
+    @staticmethod
     def is_rank(pid):
         try:
             return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files"))
@@ -65,8 +73,12 @@ class Copied:
             return False
 
     def check_gone(self):
-        left = [pid for pid in self.seen if self.is_rank(pid)]
-        check(not left, f"left behind: {left}")
+        def none_left():
+            return all(self.has_ended(pid) or not self.is_rank(pid) for pid in self.seen)
+        end = time.monotonic() + 2  # the daemon has killed them, and does not wait
+        while not none_left() and time.monotonic() < end:
+            time.sleep(0.02)
+        check(none_left(), "copies are left behind")
 
 
 def over(mpi, kill):
@@ -102,6 +114,27 @@ def twice(mpi):
         os.kill(job.pids()[0][0], signal.SIGKILL)
     errors = over(mpi, both)
     check(len(MASKED.findall(errors)) == 2, errors)
+
+
+def number_of(pid):
+    """The rank that the process plays, by MPICH's launcher's word."""
+    words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
+    return next(int(word.split(b"=")[1]) for word in words if word.startswith(b"PMI_RANK="))
+
+
+def unmasked(mpi):
+    """A rank dies that has no copy any more: the job ends at once, though the other rank has one."""
+    with Scratch("replicas-unmasked") as cwd, Job.run(program(mpi), RANKS, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+        copied = Copied(job)
+        lead, follow = copied.pids()
+        os.kill(next(pid for pid in follow if number_of(pid) == 0), signal.SIGKILL)
+        time.sleep(0.3)
+        begin = time.monotonic()
+        os.kill(next(pid for pid in lead if number_of(pid) == 0), signal.SIGKILL)
+        job.finish(expected=128 + signal.SIGKILL)
+        took = time.monotonic() - begin
+        check(took < 6 and "was killed by signal 9 (Killed)" in job.errors(), f"{took:.1f} s\n{job.errors()}")
+        copied.check_gone()
 
 
 def files_in(folder):
@@ -171,7 +204,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "twice": twice, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":
