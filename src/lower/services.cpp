@@ -15,6 +15,7 @@
 #include "lower/mpi_start.h"
 #include "lower/no_connections.h"
 #include "lower/starter.h"
+#include "lower/stay.h"
 #include "split/fds/descriptors.h"
 #include "split/process/warden.h"
 #include "split/threads/donors.h"
@@ -91,7 +92,10 @@ int ask_for_shadow(int real, int64_t size) noexcept {
     return answer;
 }
 
+[[noreturn]] void end_job(const char* line, int code) noexcept;
+
 [[noreturn]] void end_copy(const char* line) noexcept {
+    if (!is_copy()) end_job(line, 70);  // it has the rank's place: nobody else has its state
     const bool heard = put(warning, line, 0);
     for (int i = 0; heard && warning.state.load() != 0 && i < 2000; ++i) nap();
     for (int i = 0; i < 50; ++i) nap();  // the agent sends what it has taken

@@ -94,7 +94,8 @@ bool is_copy() { return ranks_own.output >= 0; }
 int shadow_or_none(const WantedShadow& wanted) {
     Fd real(wanted.real < 0 ? -1 : split::raise_descriptor(wanted.real));
     try {
-        if (is_copy()) return begin_shadow(std::move(real), wanted.size);
+        if (is_copy() || !real) return begin_shadow(std::move(real), wanted.size);
+        return real.release();  // it has the rank's place, and does once more what the rank has done
     } catch (const std::exception& error) {
         spdlog::warn("no shadow of a file: {}", error.what());
     }

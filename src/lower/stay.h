@@ -17,7 +17,8 @@ std::string why_not_stay();
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank);
 // Follows a rank now.
 bool is_copy();
-// A shadow of a file that the copy's program opens (written_files.h); -1: there is none.
+// A shadow of a file that the copy's program opens (written_files.h), or the file itself, once the copy has
+// the rank's place; -1: there is none.
 int shadow_or_none(const WantedShadow& wanted);
 // Takes the rank's place: what it writes from now on is the rank's.
 void take_place(tree::AgentLink& link);

@@ -9,13 +9,13 @@
 
 namespace fermata::front {
 
-// Reads, or takes from the stream what the rank has read: `value`, of `size` bytes. `read` must neither wait
-// nor call MPI. `what`: for whoever asks where a rank waits.
+// Reads, or takes from the stream what the rank has read: `value`, of *size bytes, fewer if `read` says so by
+// another *size. `read` must neither wait nor call MPI. `what`: for whoever asks where a rank waits.
 struct Reading {
     const void* context;
     void (*read)(const void* context);
 };
-void read_recorded(const char* what, void* value, size_t size, Reading reading) noexcept;
+void read_recorded(const char* what, void* value, size_t* size, Reading reading) noexcept;
 
 // True: what this thread reads is told, from the rank to its copy.
 bool is_told() noexcept;
@@ -39,10 +39,15 @@ class Upward {
 
 inline bool keeps_log() noexcept { return __builtin_expect((front.careful & kLogged) != 0, 0); }
 
+// As much as `read` has left in *size.
 template <typename F>
-void recorded(const char* what, void* value, size_t size, const F& read) noexcept {
+void recorded_up_to(const char* what, void* value, size_t* size, const F& read) noexcept {
     if (!keeps_log()) return read();
     read_recorded(what, value, size, {&read, [](const void* f) { (*static_cast<const F*>(f))(); }});
+}
+template <typename F>
+void recorded(const char* what, void* value, size_t size, const F& read) noexcept {
+    recorded_up_to(what, value, &size, read);
 }
 
 }  // namespace fermata::front

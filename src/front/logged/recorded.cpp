@@ -105,7 +105,8 @@ bool is_told() noexcept {
     return sys(SYS_getpid) == bridge()->process;  // not in a child of the program's own
 }
 
-void read_recorded(const char* what, void* value, size_t size, Reading reading) noexcept {
+void read_recorded(const char* what, void* value, size_t* size, Reading reading) noexcept {
+    const size_t room = *size;
     if (!is_told()) return reading.read(reading.context);
     Call call(what);
     machine().enter();
@@ -114,10 +115,11 @@ void read_recorded(const char* what, void* value, size_t size, Reading reading) 
         resolve(call, replay::CallKind::value, nullptr, 0, [&]() -> std::optional<replay::Outcome> {
             reading.read(reading.context);
             replay::Outcome read{.kind = replay::CallKind::value};
-            read.value.assign(bytes, bytes + size);
+            read.value.assign(bytes, bytes + *size);
             return read;
         });
-    if (outcome.value.size() == size) __builtin_memcpy(value, outcome.value.data(), size);
+    *size = outcome.value.size() < room ? outcome.value.size() : room;
+    __builtin_memcpy(value, outcome.value.data(), *size);
 }
 
 }  // namespace fermata::front

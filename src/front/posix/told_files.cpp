@@ -1,6 +1,7 @@
 #include "front/posix/told_files.h"
 
 #include <limits.h>
+#include <stddef.h>
 #include <unistd.h>
 
 #include "front/core/front.h"
@@ -47,35 +48,42 @@ bool changes_by_itself(const char* path) noexcept { return __builtin_strncmp(pat
 
 namespace {
 
-constexpr long kMostOfProc = 64 << 10;  // longer files each process reads for itself
-char of_proc[kMostOfProc];              // one thread alone is told
-
-struct ReadOfProc {
+// A file of /proc, whole. One thread alone is told, so that one of these is enough.
+struct OfProc {
+    static constexpr long kMost = 64 << 10;  // longer files each process reads for itself
     int error;
     int size;  // -1: longer
-};
-ReadOfProc read_of_proc(const char* path) noexcept {
+    char bytes[kMost];
+} of_proc;
+
+void read_of_proc(const char* path) noexcept {
+    of_proc.error = of_proc.size = 0;
     const long file = raw::call(SYS_openat, AT_FDCWD, raw::word(path), O_RDONLY | O_CLOEXEC);
-    if (file < 0) return {static_cast<int>(-file), 0};
+    if (file < 0) {
+        of_proc.error = static_cast<int>(-file);
+        return;
+    }
     long size = 0, more = 0;
-    while (size < kMostOfProc &&
-           (more = raw::call(SYS_read, file, raw::word(of_proc + size), kMostOfProc - size)) > 0)
+    while (size < OfProc::kMost &&
+           (more = raw::call(SYS_read, file, raw::word(of_proc.bytes + size), OfProc::kMost - size)) > 0)
         size += more;
     raw::call(SYS_close, file);
-    return {0, more == 0 ? static_cast<int>(size) : -1};
+    of_proc.size = more == 0 ? static_cast<int>(size) : -1;
 }
 
 }  // namespace
 
 Snapshot::Snapshot(const char* path) noexcept {
-    ReadOfProc read{};
-    recorded("a file of /proc", &read, sizeof read, [&] { read = read_of_proc(path); });
-    error_ = read.error;
-    if (read.error != 0 || read.size < 0) return;
-    recorded("a file of /proc", of_proc, static_cast<size_t>(read.size), [] {});
+    size_t size = sizeof of_proc;
+    recorded_up_to("a file of /proc", &of_proc, &size, [&] {
+        read_of_proc(path);
+        size = offsetof(OfProc, bytes) + static_cast<size_t>(of_proc.size > 0 ? of_proc.size : 0);
+    });
+    error_ = of_proc.error;
+    if (of_proc.error != 0 || of_proc.size < 0) return;
     const long made = raw::call(SYS_memfd_create, raw::word("proc"), 1 /* MFD_CLOEXEC */);
     if (made < 0) return;
-    raw::call(SYS_write, made, raw::word(of_proc), read.size);
+    raw::call(SYS_write, made, raw::word(of_proc.bytes), of_proc.size);
     // The program's own number is the lowest that is free.
     const long aside = raw::call(SYS_fcntl, made, F_DUPFD_CLOEXEC, 256);
     descriptor_ = static_cast<int>(aside >= 0 ? aside : made);

@@ -29,7 +29,7 @@ using namespace fermata::split::threads::testing;
 UpperServices fermata_upper;  // the core library's, elsewhere, as the next
 fermata::front::Front fermata::front::front;
 bool fermata::front::is_told() noexcept { return false; }
-void fermata::front::read_recorded(const char*, void*, size_t, Reading reading) noexcept {
+void fermata::front::read_recorded(const char*, void*, size_t*, Reading reading) noexcept {
     reading.read(reading.context);
 }
 
