@@ -18,7 +18,7 @@ MASKED = re.compile(r"rank \d+ on \S+ was killed by signal 9: its copy goes on i
 
 
 def program(mpi):
-    return [PROGRAMS / f"mix.{mpi}", "1200", "1000"]
+    return [PROGRAMS / f"mix.{mpi}", "800", "1000"]
 
 
 def children_of(parents):
@@ -48,7 +48,8 @@ class Copied:
             daemons = self.job.daemon_pids()
             mine = [pid for pid in children_of(daemons) if self.is_rank(pid)]
             status = self.job.ask("status", "--json")
-            if status.returncode != 0 or len(mine) != 2 * RANKS:
+            # In a renewal there are as many processes, of which half may still end.
+            if status.returncode != 0 or '"state": "running"' not in status.stdout or len(mine) != 2 * RANKS:
                 return False
             found["lead"] = self.job.rank_pids()
             found["follow"] = sorted(set(mine) - set(found["lead"]))
