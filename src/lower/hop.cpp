@@ -205,13 +205,16 @@ void Hop::let_go(tree::AgentLink& link) {
 std::unique_ptr<tree::AgentLink> Hop::let_go_and_stay(tree::AgentLink& link) {
     std::unique_ptr<tree::AgentLink> own;
     try {
-        own = stay_behind(config_, rank_);
+        own = stay_behind(config_);
     } catch (const std::exception& error) {  // as without a copy
-        spdlog::warn("rank {} has no copy: {}", rank_.number(), error.what());
+        link.send(wire::Warning{fmt::format("rank {} gets no copy: {}", rank_.number(), error.what()),
+                                order_.epoch});
         the_upper()->log_copy_gone();
         let_go(link);
     }
     hand_over(link);
+    // After that: the daemon knows by then that this process has left the rank.
+    own->send(wire::Stays{config_.job_id, static_cast<int32_t>(rank_.number())});
     process_.reset();
     stays_ = false;
     return own;

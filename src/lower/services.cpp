@@ -70,23 +70,22 @@ bool put(Mailbox& box, const char* line, int code) noexcept {
 void warn(const char* line) noexcept { put(warning, line, 0); }
 
 struct ShadowRequest {
-    std::atomic<uint32_t> state{0};  // 0 free, 1 being written, 2 asked, 3 answered
+    std::atomic<uint32_t> state{0};  // 0 free, 2 asked, 3 answered; one thread alone asks (recorded.h)
     int real;
     int64_t size;
     int answer;
 } shadow_request;
 
 int ask_for_shadow(int real, int64_t size) noexcept {
-    uint32_t free = 0;
-    while (!shadow_request.state.compare_exchange_strong(free, 1)) {
-        free = 0;
-        nap();
-    }
     shadow_request.real = real;
     shadow_request.size = size;
     shadow_request.state.store(2);
     split::threads::poke_agent();
-    while (shadow_request.state.load() != 3) nap();
+    // The agent has little else to do; without an answer the copy ends, with a line.
+    for (int i = 0; shadow_request.state.load() != 3; ++i) {
+        if (i == 20'000) return -1;
+        nap();
+    }
     const int answer = shadow_request.answer;
     shadow_request.state.store(0);
     return answer;

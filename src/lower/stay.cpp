@@ -1,10 +1,15 @@
 #include "lower/stay.h"
 
 #include <fcntl.h>
+#include <fmt/core.h>
 #include <poll.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
+
+#include <exception>
+#include <utility>
+#include <vector>
 
 #include "base/error.h"
 #include "base/fd.h"
@@ -35,21 +40,12 @@ Sort sort_of(int descriptor) {
     return Sort::other;
 }
 
+bool is_output(int descriptor) { return descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO; }
+
 // Nothing comes any more.
 bool has_ended(int descriptor) {
     pollfd one{descriptor, POLLIN, 0};
     return ::poll(&one, 1, 0) > 0 && (one.revents & POLLIN) == 0;
-}
-
-// The same file at the same place, which nobody else moves.
-void open_again(int descriptor) {
-    Fd own(::open(fmt::format("/proc/self/fd/{}", descriptor).c_str(), O_RDONLY | O_CLOEXEC));
-    if (!own) fail_errno("cannot open {} again", name_of(descriptor));
-    const off_t place = ::lseek(descriptor, 0, SEEK_CUR);
-    if (place > 0) ::lseek(own.get(), place, SEEK_SET);
-    const int flags = ::fcntl(descriptor, F_GETFD);
-    if (::dup2(own.get(), descriptor) < 0) fail_errno("cannot keep descriptor {}", descriptor);
-    ::fcntl(descriptor, F_SETFD, flags);
 }
 
 int moved_aside(int descriptor) {
@@ -64,8 +60,11 @@ int moved_aside(int descriptor) {
 
 std::string why_not_stay() {
     for (int descriptor : programs_descriptors()) {
-        if (descriptor == STDOUT_FILENO || descriptor == STDERR_FILENO) continue;
         const Sort sort = sort_of(descriptor);
+        if (is_output(descriptor)) {
+            if (sort == Sort::written) return fmt::format("its output goes to {}", name_of(descriptor));
+            continue;
+        }
         if (sort == Sort::nothing || sort == Sort::read) continue;
         if (sort == Sort::written && descriptor != STDIN_FILENO) {
             if (std::string why = why_no_shadow(descriptor); !why.empty()) return why;
@@ -77,24 +76,23 @@ std::string why_not_stay() {
     return "";
 }
 
-std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config, Rank rank) {
-    for (int descriptor : programs_descriptors())
-        if (descriptor != STDOUT_FILENO && descriptor != STDERR_FILENO && sort_of(descriptor) == Sort::read)
-            open_again(descriptor);
+std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config) {
+    std::vector<int> read = programs_descriptors();
+    std::erase_if(read, [](int one) { return is_output(one) || sort_of(one) != Sort::read; });
+    for (const SamePlace& some : by_place(read)) put_in_place(some, open_again(some.front(), O_RDONLY));
     write_to_shadows();
     ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
     auto link = std::make_unique<tree::AgentLink>(config);
     link->adopt(split::raise_descriptor(link->fd()));
-    link->send(wire::Stays{config.job_id, static_cast<int32_t>(rank.number())});
     return link;
 }
 
 bool is_copy() { return ranks_own.output >= 0; }
 
-int shadow_or_none(const WantedShadow& wanted) {
-    Fd real(wanted.real < 0 ? -1 : split::raise_descriptor(wanted.real));
+int shadow_or_none(int descriptor, int64_t size) {
+    Fd real(split::raise_descriptor(descriptor));
     try {
-        if (is_copy() || !real) return begin_shadow(std::move(real), wanted.size);
+        if (is_copy() || !real) return begin_shadow(std::move(real), size);
         return real.release();  // it has the rank's place, and does once more what the rank has done
     } catch (const std::exception& error) {
         spdlog::warn("no shadow of a file: {}", error.what());
@@ -104,7 +102,12 @@ int shadow_or_none(const WantedShadow& wanted) {
 
 void take_place(tree::AgentLink& link) {
     if (!is_copy()) return;
-    write_to_files();
+    try {
+        write_to_files();
+    } catch (const std::exception& error) {
+        link.send(wire::Fatal{
+            fmt::format("error: the files of a rank's copy are not as the rank's: {}", error.what()), 1});
+    }
     const int output = split::raise_descriptor(::dup(STDOUT_FILENO));
     const int error = split::raise_descriptor(::dup(STDERR_FILENO));
     ::dup2(ranks_own.output, STDOUT_FILENO);

@@ -4,13 +4,13 @@
 #include "lower/written_files.h"
 
 #include <fcntl.h>
-#include <linux/kcmp.h>
+#include <fmt/core.h>
 #include <sys/mman.h>
 #include <sys/stat.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <cerrno>
 #include <cstring>
 #include <list>
 #include <vector>
@@ -43,12 +43,9 @@ struct Shadow {
 };
 std::list<Shadow> shadows;
 
-std::string behind(int descriptor) { return fmt::format("/proc/self/fd/{}", descriptor); }
-
-Fd open_again(int descriptor, int flags) {
-    Fd own(::open(behind(descriptor).c_str(), flags | O_CLOEXEC));
-    if (own) own = Fd(split::raise_descriptor(own.release()));
-    return own;
+Fd open_aside(int descriptor, int flags) {
+    Fd own = open_again(descriptor, flags);
+    return own ? Fd(split::raise_descriptor(own.release())) : Fd();
 }
 
 Fd in_memory(const char* name) {
@@ -127,43 +124,13 @@ bool writes(int descriptor) {
            (::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_WRONLY;
 }
 
-// Descriptors of the program that one open() has made.
-using Group = std::vector<int>;
-std::vector<Group> groups_of(const std::vector<int>& descriptors) {
-    std::vector<Group> groups;
-    for (int descriptor : descriptors) {
-        const auto same = [&](const Group& group) {
-            return ::syscall(SYS_kcmp, ::getpid(), ::getpid(), KCMP_FILE, group.front(), descriptor) == 0;
-        };
-        auto at = std::find_if(groups.begin(), groups.end(), same);
-        if (at == groups.end())
-            groups.push_back({descriptor});
-        else
-            at->push_back(descriptor);
-    }
-    return groups;
-}
-
-// All of them get what is behind `file`, at the place where they were.
-void give(const Group& group, int file) {
-    const int64_t place = ::lseek(group.front(), 0, SEEK_CUR);
-    const Fd own = open_again(file, O_WRONLY);
-    if (!own || ::lseek(own.get(), place, SEEK_SET) != place)
-        fail_errno("cannot open {} again for descriptor {}", name_of(file), group.front());
-    for (int descriptor : group) {
-        const int flags = ::fcntl(descriptor, F_GETFD);
-        if (::dup3(own.get(), descriptor, (flags & FD_CLOEXEC) != 0 ? O_CLOEXEC : 0) < 0)
-            fail_errno("cannot keep descriptor {}", descriptor);
-    }
-}
-
 Shadow& shadow_of(int descriptor) {
     struct stat what {};
     ::fstat(descriptor, &what);
     for (Shadow& shadow : shadows)
         if (shadow.real && shadow.device == what.st_dev && shadow.inode == what.st_ino) return shadow;
-    Fd real = open_again(descriptor, O_WRONLY);
-    const Fd from = open_again(descriptor, O_RDONLY);
+    Fd real = open_aside(descriptor, O_WRONLY);
+    const Fd from = open_aside(descriptor, O_RDONLY);
     if (!real || !from) fail_errno("cannot open {} again", name_of(descriptor));
     return make_shadow(std::move(real), from.get(), what.st_size);
 }
@@ -230,12 +197,13 @@ std::string why_no_shadow(int descriptor) {
 void write_to_shadows() {
     std::vector<int> descriptors = programs_descriptors();
     std::erase_if(descriptors, [](int one) { return one <= STDERR_FILENO || !writes(one); });
-    for (const Group& group : groups_of(descriptors)) give(group, shadow_of(group.front()).data.get());
+    for (const SamePlace& some : by_place(descriptors))
+        put_in_place(some, open_again(shadow_of(some.front()).data.get(), O_WRONLY));
 }
 
 int begin_shadow(Fd real, int64_t size) {
     Fd from;
-    if (real && size > 0) from = open_again(real.get(), O_RDONLY);
+    if (real && size > 0) from = open_aside(real.get(), O_RDONLY);
     if (size > 0 && !from) fail("a copy may not read a file that its program writes");
     return make_shadow(std::move(real), from.get(), size).data.get();
 }
@@ -250,7 +218,8 @@ void write_to_files() {
             return ::fstat(one, &what) != 0 || what.st_dev != shadow.data_device ||
                    what.st_ino != shadow.data_inode;
         });
-        for (const Group& group : groups_of(descriptors)) give(group, shadow.real.get());
+        for (const SamePlace& some : by_place(descriptors))
+            put_in_place(some, open_again(shadow.real.get(), O_WRONLY));
     }
     shadows.clear();
 }

@@ -287,7 +287,10 @@ void Node::stays(Agent& agent, const wire::Stays& message) {
         agent.follows = message.rank;
         return;
     }
-    spdlog::warn("pid {} says it is a copy of rank {}", agent.pid, message.rank);
+    branch_.say(
+        wire::Warning{fmt::format("process {} on {} is no copy of rank {}, as it says: it is not heard",
+                                  agent.pid, config_.node, message.rank),
+                      0});
     ::shutdown(agent.channel.fd(), SHUT_RDWR);
 }
 

@@ -73,26 +73,23 @@ FERMATA_INTERPOSE dirent* readdir(DIR* folder) { return shown_entry(folder, next
 static_assert(sizeof(dirent) == sizeof(dirent64));
 FERMATA_INTERPOSE dirent64* readdir64(DIR* folder) { return reinterpret_cast<dirent64*>(readdir(folder)); }
 
-// Functions of libc that take a path, and what comes behind it.
-#define FERMATA_PATH(result, name, parameters, ...)                         \
+#define FERMATA_NEXT(result, name, parameters)                              \
     namespace fermata::front::identity {                                    \
     namespace {                                                             \
     Next<result parameters> next_##name{#name};                             \
     __attribute__((constructor)) void find_##name() { next_##name.find(); } \
     }                                                                       \
-    }                                                                       \
-    FERMATA_INTERPOSE result name parameters noexcept {                     \
-        ProcPath here(path);                                                \
-        return next_##name(__VA_ARGS__);                                    \
+    }
+// Functions of libc that take a path, and what comes behind it.
+#define FERMATA_PATH(result, name, parameters, ...)     \
+    FERMATA_NEXT(result, name, parameters)              \
+    FERMATA_INTERPOSE result name parameters noexcept { \
+        ProcPath here(path);                            \
+        return next_##name(__VA_ARGS__);                \
     }
 // Those that only look: a copy is told what its rank has seen.
 #define FERMATA_LOOK(name, parameters, answer, size, ...)                                  \
-    namespace fermata::front::identity {                                                   \
-    namespace {                                                                            \
-    Next<int parameters> next_##name{#name};                                               \
-    __attribute__((constructor)) void find_##name() { next_##name.find(); }                \
-    }                                                                                      \
-    }                                                                                      \
+    FERMATA_NEXT(int, name, parameters)                                                    \
     FERMATA_INTERPOSE int name parameters noexcept {                                       \
         ProcPath here(path);                                                               \
         return fermata::front::posix::told_look(here.get(), answer, size,                  \

@@ -139,50 +139,37 @@ FERMATA_INTERPOSE char* __realpath_chk(const char* path, char* resolved, size_t 
 }
 FERMATA_INTERPOSE char* canonicalize_file_name(const char* path) noexcept { return realpath(path, nullptr); }
 
-#define FERMATA_OPEN(name)                                                                         \
-    FERMATA_INTERPOSE int name(const char* path, int flags, ...) {                                 \
-        va_list list;                                                                              \
-        va_start(list, flags);                                                                     \
-        mode_t mode = mode_of(flags, list);                                                        \
-        va_end(list);                                                                              \
-        Noting noting(AT_FDCWD, path, noted_by(flags));                                            \
-        ProcPath here(path);                                                                       \
-        return noting.opened(told_open<int>(                                                       \
-            AT_FDCWD, instead_of(here.get()), wish_of(flags), [&](const char* file, bool shadow) { \
-                return next_##name(file, shadow ? for_shadow(flags) : flags, mode);                \
-            }));                                                                                   \
+// The call with the path `file` and the flags `now`.
+#define FERMATA_OPEN(name, parameters, directory, ...)                                                 \
+    FERMATA_INTERPOSE int name parameters {                                                            \
+        va_list list;                                                                                  \
+        va_start(list, flags);                                                                         \
+        mode_t mode = mode_of(flags, list);                                                            \
+        va_end(list);                                                                                  \
+        Noting noting(directory, path, noted_by(flags));                                               \
+        ProcPath here(path);                                                                           \
+        const auto call = [&](const char* file, bool shadow) {                                         \
+            const int now = shadow ? for_shadow(flags) : flags;                                        \
+            return next_##name(__VA_ARGS__);                                                           \
+        };                                                                                             \
+        return noting.opened(told_open<int>(directory, instead_of(here.get()), wish_of(flags), call)); \
     }
-#define FERMATA_OPENAT(name)                                                                        \
-    FERMATA_INTERPOSE int name(int directory, const char* path, int flags, ...) {                   \
-        va_list list;                                                                               \
-        va_start(list, flags);                                                                      \
-        mode_t mode = mode_of(flags, list);                                                         \
-        va_end(list);                                                                               \
-        Noting noting(directory, path, noted_by(flags));                                            \
-        ProcPath here(path);                                                                        \
-        return noting.opened(told_open<int>(                                                        \
-            directory, instead_of(here.get()), wish_of(flags), [&](const char* file, bool shadow) { \
-                return next_##name(directory, file, shadow ? for_shadow(flags) : flags, mode);      \
-            }));                                                                                    \
-    }
-FERMATA_OPEN(open)
-FERMATA_OPEN(open64)
-FERMATA_OPENAT(openat)
-FERMATA_OPENAT(openat64)
+FERMATA_OPEN(open, (const char* path, int flags, ...), AT_FDCWD, file, now, mode)
+FERMATA_OPEN(open64, (const char* path, int flags, ...), AT_FDCWD, file, now, mode)
+FERMATA_OPEN(openat, (int directory, const char* path, int flags, ...), directory, directory, file, now, mode)
+FERMATA_OPEN(openat64, (int directory, const char* path, int flags, ...), directory, directory, file, now,
+             mode)
 FERMATA_INTERPOSE int __open_2(const char* path, int flags) { return open(path, flags); }
 FERMATA_INTERPOSE int __open64_2(const char* path, int flags) { return open64(path, flags); }
 
-FERMATA_INTERPOSE FILE* fopen(const char* path, const char* mode) {
-    Noting noting(AT_FDCWD, path, noted_by(mode));
-    ProcPath here(path);
-    return noting.opened(told_open<FILE*>(
-        AT_FDCWD, instead_of(here.get()), wish_of(mode),
-        [&](const char* file, bool shadow) { return next_fopen(file, shadow ? for_shadow(mode) : mode); }));
-}
-FERMATA_INTERPOSE FILE* fopen64(const char* path, const char* mode) {
-    Noting noting(AT_FDCWD, path, noted_by(mode));
-    ProcPath here(path);
-    return noting.opened(told_open<FILE*>(
-        AT_FDCWD, instead_of(here.get()), wish_of(mode),
-        [&](const char* file, bool shadow) { return next_fopen64(file, shadow ? for_shadow(mode) : mode); }));
-}
+#define FERMATA_FOPEN(name)                                                                            \
+    FERMATA_INTERPOSE FILE* name(const char* path, const char* mode) {                                 \
+        Noting noting(AT_FDCWD, path, noted_by(mode));                                                 \
+        ProcPath here(path);                                                                           \
+        const auto call = [&](const char* file, bool shadow) {                                         \
+            return next_##name(file, shadow ? for_shadow(mode) : mode);                                \
+        };                                                                                             \
+        return noting.opened(told_open<FILE*>(AT_FDCWD, instead_of(here.get()), wish_of(mode), call)); \
+    }
+FERMATA_FOPEN(fopen)
+FERMATA_FOPEN(fopen64)

@@ -12,6 +12,7 @@
 #include <unistd.h>
 
 #include "front/core/front.h"
+#include "front/core/line.h"
 #include "front/posix/next.h"
 #include "front/posix/told_files.h"
 
@@ -72,14 +73,8 @@ namespace {
 
 // Writes the kernel's name of an open descriptor; returns the length, without a final 0.
 long name_of(int fd, char (&out)[PATH_MAX]) noexcept {
-    char link[40] = "/proc/self/fd/";
-    char* end = link + strlen(link);
-    char digits[16];
-    int n = 0;
-    for (unsigned rest = static_cast<unsigned>(fd); n == 0 || rest != 0; rest /= 10)
-        digits[n++] = static_cast<char>('0' + rest % 10);
-    while (n > 0) *end++ = digits[--n];
-    *end = 0;
+    char link[40];
+    Line(link, sizeof link) << "/proc/self/fd/" << fd;
     return raw::call(SYS_readlink, raw::word(link), raw::word(out), sizeof out - 1);
 }
 

@@ -5,13 +5,14 @@
 // `if (logged::on())` leads to these.
 #pragma once
 
+#include "front/core/recorded.h"
 #include "front/requests/request.h"
 
 namespace fermata::front::logged {
 
 struct Part;
 
-inline bool on() noexcept { return __builtin_expect((front.careful & kLogged) != 0, 0); }
+inline bool on() noexcept { return keeps_log(); }
 // Ends the job in one line: a call that the log does not know.
 [[noreturn]] void refuse(const char* function) noexcept;
 

@@ -20,8 +20,7 @@ PROGRAM = "the program and its libraries, read as ld.so reads them"
 ITS_OWN = "the program's own files, as the program had them open or mapped"
 INSTALLED = "what is installed: launchers, libraries, our own parts"
 ALLOWED = {
-    "lower/program_descriptors.cpp": KERNEL,
-    "lower/written_files.cpp": ITS_OWN,
+    "lower/program_descriptors.cpp": KERNEL + "; what the program has open already, by the kernel's names of it",
     "base/error.cpp": "names a kind of exception, opens nothing",
     "base/fd.cpp": "open_file and read_file themselves, for the kinds below",
     "base/fd.h": "the same",
@@ -69,7 +68,6 @@ ALLOWED = {
     "lower/forked_writer.cpp": KERNEL,
     "lower/forked_writer.h": "Gate::open, no file",
     "lower/main.cpp": "tree::AgentLink link, no file",
-    "lower/stay.cpp": "files that the program has open already, by the kernel's names of its descriptors",
     "lower/starter.cpp": "in the node daemon's run directory, 0700 and this user's",
     "split/address/maps.cpp": KERNEL,
     "split/partition/partition.cpp": KERNEL,
