@@ -44,7 +44,13 @@ Opened opened(int descriptor) noexcept {
 
 bool is_own(const char* path) noexcept { return is_of_the_kernel(path); }
 
-bool changes_by_itself(const char* path) noexcept { return __builtin_strncmp(path, "/proc/", 6) == 0; }
+bool changes_by_itself(const char* path, Wish wish) noexcept {
+    if (__builtin_strncmp(path, "/proc/", 6) != 0 || wish == Wish::write) return false;
+    struct stat what;
+    return wish == Wish::read ||
+           (raw::call(SYS_newfstatat, AT_FDCWD, raw::word(path), raw::word(&what), 0) == 0 &&
+            (what.st_mode & (S_IWUSR | S_IWGRP | S_IWOTH)) == 0);
+}
 
 namespace {
 

@@ -73,7 +73,9 @@ class Snapshot {
     int error_ = 0;
     char text_[40];
 };
-bool changes_by_itself(const char* path) noexcept;
+// Says whether the kernel writes the file, and nobody else may: a program that opens it also for writing (as
+// Fortran's OPEN does where nothing is said) only reads.
+bool changes_by_itself(const char* path, Wish wish) noexcept;
 
 inline int descriptor_of(int descriptor) noexcept { return descriptor; }
 inline int descriptor_of(FILE* file) noexcept { return file != nullptr ? fileno(file) : -1; }
@@ -84,7 +86,7 @@ inline void refused(FILE** result) noexcept { *result = nullptr; }
 template <class Result, class Open>
 Result told_open(int directory, const char* path, Wish wish, const Open& open_it) noexcept {
     if (!keeps_log() || path == nullptr) return open_it(path, false);
-    if (wish == Wish::read && changes_by_itself(path) && is_told()) {
+    if (changes_by_itself(path, wish) && is_told()) {
         const Snapshot snapshot(path);
         if (snapshot.taken()) return open_it(snapshot.path(), false);
         if (snapshot.error() != 0) {
