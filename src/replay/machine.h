@@ -157,7 +157,9 @@ class Machine {
     Vec<Receipt> receipts() const;
     void receipt(const Receipt& receipt);
     bool wants(const Receipt& receipt) const;  // it says something new
-    const ToldSet& stable_told(const Communicator& comm) const;
+    // What others may count on: a free only once nothing here is open on its communicator, or needed of its
+    // log.
+    ToldSet told_for_good(const Communicator& comm) const;
     void everywhere(Uid comm, const ToldSet& told);
     // Carried out by the caller: the oldest message of the log whose bytes are still in memory.
     struct Spill {
@@ -212,10 +214,13 @@ class Machine {
     void log(Communicator& on, const Collective& call, const Request& request);
     void commit(Record& record);
     // receipts.cpp
+    const ToldSet& stable_told(const Communicator& comm) const;
+    bool is_settled(const Communicator& comm) const;
     bool owes(const Communicator& comm, Instance i) const;
     void cut(Communicator& comm);
     void forget_freed();
     // recovery.cpp
+    void hear_who_has_forgotten();
     Vec<Action> resume();
     void resume_sends(Vec<Action>* actions);
     void resume_receives(Vec<Action>* actions);
@@ -251,6 +256,7 @@ class Machine {
         ToldSet everywhere;
     };
     Vec<Early> early_;
+    Vec<Uid> remembered_;      // communicators that all members know, by the last exchange
     Vec<CommOrders> orphans_;  // rebuilt, and made here later: their plans are binding, too
 };
 

@@ -64,6 +64,35 @@ const ToldSet& Machine::stable_told(const Communicator& on) const {
     return stream_.has_copy() ? on.stable : on.told;
 }
 
+// MPI_Comm_free leaves operations open that were begun before (MPI-4.0, 7.4.3).
+bool Machine::is_settled(const Communicator& on) const {
+    for (const Request& request : requests_) {
+        if (request.stage == Stage::told) continue;
+        const Send* send = request.send();
+        const Receive* receive = request.receive();
+        const Collective* call = request.collective();
+        if ((send && send->channel.comm == on.uid) || (receive && receive->pattern.comm == on.uid) ||
+            (call && call->comm == on.uid))
+            return false;
+    }
+    for (const Outgoing& out : out_)
+        if (out.channel.comm == on.uid && !out.log.empty()) return false;
+    for (const Pending& one : pending_)
+        if (one.comm == on.uid || (one.consumed && one.consumed->channel.comm == on.uid)) return false;
+    return true;
+}
+
+ToldSet Machine::told_for_good(const Communicator& on) const {
+    const ToldSet& told = stable_told(on);
+    if (on.freed_as == Instance{} || !told.has(on.freed_as) || !rules().have(Rule::free_settled) ||
+        is_settled(on))
+        return told;
+    ToldSet before;
+    for (Instance i{1}; i < on.freed_as; ++i)
+        if (told.has(i)) before.add(i);
+    return before;
+}
+
 // A copy that plays has not issued its debts yet: the plan is binding.
 bool Machine::owes(const Communicator& on, Instance i) const {
     return mode_ == Mode::play && on.planned(i) != nullptr;

@@ -52,6 +52,8 @@ Vec<Action> Machine::recover(const Orders& orders) {
         if (!rules().have(Rule::cut_by_receipt)) out.stable = std::max(out.stable, out.known);
     }
     for (Outgoing& out : out_) log_size_ -= out.cut();
+    remembered_.clear();
+    for (const CommOrders& one : orders.comms) remembered_.push_back(one.uid);
     orphans_.clear();
     for (const CommOrders& one : orders.comms)
         if (!comm(one.uid)) orphans_.push_back(one);
@@ -87,8 +89,20 @@ Vec<Action> Machine::ring_ended() {
     return resume();
 }
 
+// The word that all are through with a freed communicator has reached a member, and nobody says it again.
+void Machine::hear_who_has_forgotten() {
+    for (Communicator& on : comms_) {
+        bool remembered = std::find(remembered_.begin(), remembered_.end(), on.uid) != remembered_.end();
+        if (remembered || on.freed_as == Instance{}) continue;
+        on.everywhere.add_all(on.told);
+        cut(on);
+    }
+    forget_freed();
+}
+
 Vec<Action> Machine::resume() {
     Vec<Action> actions;
+    hear_who_has_forgotten();
     resume_sends(&actions);
     resume_receives(&actions);
     for (Communicator& on : comms_) {

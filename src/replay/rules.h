@@ -45,6 +45,7 @@ enum class Rule : uint8_t {
     orphans_plan,      // ... and keep their part of the plan
     members_make,      // a creation that only those were told who have none of it: its members make it
     free_late,         // a freed communicator is kept until all frees are stable
+    free_settled,      // ... and until nothing that was begun on it is open, or in a log of messages
     // recovery, output, end
     nothing_before_go,
     keep_output,    // a replica's output beyond the root's count is kept

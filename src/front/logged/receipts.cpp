@@ -138,7 +138,7 @@ void write_receipts() noexcept {
 void write_told(const CommObject& comm) noexcept {
     const replay::Communicator* on = machine().find(uid_of(comm));
     if (on == nullptr || comm.size == 0) return;
-    const uint64_t prefix = replay::value(machine().stable_told(*on).prefix());
+    const uint64_t prefix = replay::value(machine().told_for_good(*on).prefix());
     if (prefix <= replay::value(on->everywhere.prefix())) return;
     const Rank first = comm.members[0].rank();
     if (first == own_rank())

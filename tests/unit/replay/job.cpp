@@ -298,7 +298,7 @@ std::optional<ToldSet> Job::everywhere_now(const Communicator& on) const {
         const Machine& machine = seat.leader->machine;
         ToldSet one;
         if (const Communicator* theirs = machine.find(on.uid))
-            one = machine.stable_told(*theirs);
+            one = machine.told_for_good(*theirs);
         else if (auto at = everywhere_.find(on.uid); at != everywhere_.end())
             one = at->second;  // forgotten: nobody is behind that
         if (!all)

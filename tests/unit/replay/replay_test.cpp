@@ -161,6 +161,36 @@ TEST_F(TwoRanks, LogIsBoundAndCutByReceipts) {
     EXPECT_FALSE(machine.logs_empty()) << "an exchange cuts nothing";
 }
 
+struct FreedInTwoRanks : TwoRanks {
+    FreedInTwoRanks() {
+        machine.enter();
+        std::optional<Take> way;
+        RequestNo no =
+            machine.start_collective(Uid{1}, Arguments{Kind::free, {}, true, false, false}, &way).no;
+        machine.issued(no);
+        machine.completed(no);
+        Outcome outcome{.kind = CallKind::collective};
+        outcome.told.push_back(no);
+        machine.tell(std::move(outcome));
+    }
+    bool has_freed() const { return machine.told_for_good(*machine.find(Uid{1})).has(Instance{1}); }
+};
+
+TEST_F(FreedInTwoRanks, OthersHearOfItOnceNothingIsLogged) {
+    EXPECT_TRUE(has_freed());
+    send_and_tell();
+    EXPECT_FALSE(has_freed());
+    machine.receipt(Receipt{channel, MessageNo{1}, MessageNo{1}});
+    EXPECT_TRUE(has_freed());
+}
+
+TEST_F(FreedInTwoRanks, IsForgottenWhereAnExchangeSaysThatAnotherMemberHas) {
+    EXPECT_FALSE(machine.logs_empty()) << "its free is logged";
+    machine.recover(Orders{Epoch{1}, {}, {}});
+    EXPECT_EQ(machine.find(Uid{1}), nullptr);
+    EXPECT_TRUE(machine.logs_empty());
+}
+
 TEST_F(TwoRanks, ReceiptsOfARankWithACopyStandOnStableRecords) {
     machine.copy(replay::Copy::follows);
     machine.enter();

@@ -116,6 +116,13 @@ inline const std::vector<Small>& small_programs() {
          1,
          0,
          0},
+        {Rule::free_settled,
+         "free_settled",
+         {"new1/0,1 isend1.c1=1 free.c1 wait1 barrier", "new1/0,1 irecv0.c1=1 free.c1 barrier wait1"},
+         "",
+         0,
+         1,
+         0},
         // recovery, output, end
         {Rule::nothing_before_go,
          "nothing_before_go",
