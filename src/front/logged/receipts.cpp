@@ -17,25 +17,38 @@ mpi::RealComm world_below() noexcept { return mpi::RealComm{bridge()->private_wo
 // Letters on their way, each its own request.
 struct Letter {
     Vec<Line> lines;
+    int from = -1;  // of one that comes
     mpi::RealRequest real{};
     uint64_t restarts = 0;  // the lower half that has it
 };
-Vec<Letter*>* letters;
+using Letters = Vec<Letter*>;
+Letters *letters, *coming;
 
-void reap_letters() noexcept {
-    if (letters == nullptr) letters = fm_new<Vec<Letter*>>();
-    for (size_t i = 0; i < letters->size();) {
-        Letter* letter = (*letters)[i];
-        int flag = 1;
-        if (letter->restarts == front.restarts) LOWER(Test)(&letter->real, &flag, nullptr);
-        if (flag == 0) {
+Letters& made(Letters*& all) noexcept {
+    if (all == nullptr) all = fm_new<Letters>();
+    return *all;
+}
+
+// Lets go of those that the library is through with, or a former one had; `over` sees the first.
+template <typename F>
+void reap(Letters& all, const F& over) noexcept {
+    for (size_t i = 0; i < all.size();) {
+        Letter* letter = all[i];
+        int flag = 0;
+        const bool lost = letter->restarts != front.restarts;
+        if (!lost) LOWER(Test)(&letter->real, &flag, nullptr);
+        if (!lost && flag == 0) {
             i++;
             continue;
         }
+        if (!lost) over(*letter);
         fm_delete(letter);
-        (*letters)[i] = letters->back();
-        letters->pop_back();
+        all[i] = all.back();
+        all.pop_back();
     }
+}
+void reap_letters() noexcept {
+    reap(made(letters), [](const Letter&) {});
 }
 
 void post(Rank to, Vec<Line>&& lines) noexcept {
@@ -103,18 +116,60 @@ void hear(const Line& line, Rank from) noexcept {
     if (member >= 0) hear_told(*comm, member, line.count);
 }
 
+// Never in a call that blocks: whoever writes a letter may die before all of it is here.
 void read_letters() noexcept {
+    Letters& all = made(coming);
     for (;;) {
         int flag = 0;
         mpi::Status status{};
         if (LOWER(Iprobe)(mpi::FM_ANY_SOURCE, kReceiptTag, world_below(), &flag, &status) != 0 || flag == 0)
-            return;
-        Vec<Line> lines(static_cast<size_t>(status.count) / sizeof(Line));
-        if (LOWER(Recv)(lines.data(), static_cast<mpi::Count>(lines.size() * sizeof(Line)), real_byte(),
-                        status.source, kReceiptTag, world_below(), &status) != 0)
-            return;
-        for (const Line& line : lines) hear(line, Rank(static_cast<uint32_t>(status.source)));
+            break;
+        auto* letter = fm_new<Letter>();
+        letter->lines.resize(static_cast<size_t>(status.count) / sizeof(Line));
+        letter->from = status.source;
+        letter->restarts = front.restarts;
+        if (LOWER(Irecv)(letter->lines.data(), static_cast<mpi::Count>(letter->lines.size() * sizeof(Line)),
+                         real_byte(), status.source, kReceiptTag, world_below(), &letter->real) != 0) {
+            fm_delete(letter);
+            break;
+        }
+        all.push_back(letter);
     }
+    reap(all, [](const Letter& letter) {
+        for (const Line& line : letter.lines) hear(line, Rank(static_cast<uint32_t>(letter.from)));
+    });
+}
+
+// What was said of each channel, with this lower half: letters are lost with it, and else they arrive.
+struct SaidOf {
+    replay::Channel channel;
+    replay::MessageNo count{}, taken{};
+};
+struct SaidOfAll {
+    replay::ChannelTable<SaidOf> channels;
+    uint64_t restarts = 0;
+    size_t entries = 0;
+};
+SaidOfAll* said_of_all;
+
+SaidOfAll& said_before(size_t channels) noexcept {
+    const bool old = said_of_all != nullptr && (said_of_all->restarts != front.restarts ||
+                                                said_of_all->entries > 2 * channels + 64);  // freed ones
+    if (old) fm_delete(said_of_all);
+    if (old || said_of_all == nullptr) {
+        said_of_all = fm_new<SaidOfAll>();
+        said_of_all->restarts = front.restarts;
+    }
+    return *said_of_all;
+}
+
+bool is_news(SaidOfAll& before, const replay::Receipt& now) noexcept {
+    SaidOf& one = before.channels.of(now.channel);
+    if (one.count == now.count && one.taken == now.taken) return false;
+    if (one.count == replay::MessageNo{}) ++before.entries;
+    one.count = now.count;
+    one.taken = now.taken;
+    return true;
 }
 
 void write_receipts() noexcept {
@@ -123,7 +178,10 @@ void write_receipts() noexcept {
         Vec<Line> lines;
     };
     Vec<To> all;
-    for (const replay::Receipt& one : machine().receipts()) {
+    const replay::Vec<replay::Receipt> now = machine().receipts();
+    SaidOfAll& before = said_before(now.size());
+    for (const replay::Receipt& one : now) {
+        if (!is_news(before, one)) continue;
         auto at =
             std::find_if(all.begin(), all.end(), [&](const To& to) { return to.rank == one.channel.source; });
         if (at == all.end()) at = all.insert(all.end(), To{one.channel.source, {}});
