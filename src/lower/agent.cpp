@@ -137,7 +137,7 @@ void Agent::wait(Naps& naps) {
 
 void Agent::mailbox() {
     if (auto line = take_warning()) warn(*line);
-    if (auto wanted = wanted_shadow()) answer_shadow(shadow_or_none(wanted->real, wanted->size));
+    if (auto wanted = wanted_file()) answer_file(copys_file(*link_, *wanted));
     if (auto fatal = take_fatal()) {
         if (alone() || !link_->send(wire::Fatal{fatal->line, fatal->code})) {
             say("error: " + fatal->line);

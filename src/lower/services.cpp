@@ -69,27 +69,32 @@ bool put(Mailbox& box, const char* line, int code) noexcept {
 
 void warn(const char* line) noexcept { put(warning, line, 0); }
 
-struct ShadowRequest {
+struct FileRequest {
     std::atomic<uint32_t> state{0};  // 0 free, 2 asked, 3 answered; one thread alone asks (recorded.h)
-    int real;
-    int64_t size;
+    FileWish wish;
     int answer;
-} shadow_request;
+} file_request;
 
-int ask_for_shadow(int real, int64_t size) noexcept {
-    shadow_request.real = real;
-    shadow_request.size = size;
-    shadow_request.state.store(2);
+int ask_for(const FileWish& wish) noexcept {
+    file_request.wish = wish;
+    file_request.state.store(2);
     split::threads::poke_agent();
     // The agent has little else to do; without an answer the copy ends, with a line.
-    for (int i = 0; shadow_request.state.load() != 3; ++i) {
+    for (int i = 0; file_request.state.load() != 3; ++i) {
         if (i == 20'000) return -1;
         nap();
     }
-    const int answer = shadow_request.answer;
-    shadow_request.state.store(0);
+    const int answer = file_request.answer;
+    file_request.state.store(0);
     return answer;
 }
+int ask_for_shadow(int real, int64_t size) noexcept {
+    return ask_for({FileWish::Sort::shadow, real, size, {}});
+}
+int ask_for_private(const split::PrivateWish& wish) noexcept {
+    return ask_for({FileWish::Sort::private_file, -1, 0, wish});
+}
+int ask_for_files() noexcept { return ask_for({FileWish::Sort::take_private_files, -1, 0, {}}); }
 
 [[noreturn]] void end_job(const char* line, int code) noexcept;
 
@@ -153,6 +158,8 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.fatal = end_job;
     bridge.end_copy = end_copy;
     bridge.shadow = ask_for_shadow;
+    bridge.private_file = ask_for_private;
+    bridge.take_private_files = ask_for_files;
     bridge.register_upper = register_upper;
     bridge.stop_count = split::threads::stop_count();
     bridge.world_rank = static_cast<int32_t>(facts.rank().number());
@@ -210,13 +217,13 @@ std::optional<std::string> take_warning() {
     return line;
 }
 
-std::optional<WantedShadow> wanted_shadow() {
-    if (shadow_request.state.load() != 2) return {};
-    return WantedShadow{shadow_request.real, shadow_request.size};
+std::optional<FileWish> wanted_file() {
+    if (file_request.state.load() != 2) return {};
+    return file_request.wish;
 }
-void answer_shadow(int descriptor) {
-    shadow_request.answer = descriptor;
-    shadow_request.state.store(3);
+void answer_file(int answer) {
+    file_request.answer = answer;
+    file_request.state.store(3);
 }
 
 std::optional<FatalRequest> take_fatal() {

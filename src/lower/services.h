@@ -9,6 +9,7 @@
 #include "lower/image_parts.h"
 #include "lower/mpi_start.h"
 #include "split/bridge.h"
+#include "split/private_files.h"
 #include "split/process/state.h"
 
 namespace fermata::lower {
@@ -48,13 +49,16 @@ struct FatalRequest {
 std::optional<std::string> take_warning();
 std::optional<FatalRequest> take_fatal();
 bool take_finalize_arrival();
-// A thread of a copy waits for a shadow of a file (written_files.h).
-struct WantedShadow {
-    int real;
-    int64_t size;
+// A thread of a copy waits for a shadow of a file (written_files.h, private_files.h; a descriptor is the
+// answer, -1: there is none), or for the files themselves (0, -1).
+struct FileWish {
+    enum class Sort { shadow, private_file, take_private_files } sort;
+    int real;      // of a shadow: the file, closed by whoever answers; -1: it has no name any more
+    int64_t size;  // and its bytes
+    split::PrivateWish wish;
 };
-std::optional<WantedShadow> wanted_shadow();
-void answer_shadow(int descriptor);
+std::optional<FileWish> wanted_file();
+void answer_file(int answer);
 // The program leaves without MPI_Finalize, and waits until that is said.
 std::optional<int32_t> leaving_with();
 void said_that_it_leaves();

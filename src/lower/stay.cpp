@@ -14,6 +14,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "lower/private_files.h"
 #include "lower/program_descriptors.h"
 #include "lower/written_files.h"
 #include "split/fds/descriptors.h"
@@ -26,6 +27,8 @@ namespace {
 struct Streams {
     int output = -1, error = -1;
 } ranks_own;
+
+Fd given;  // the newest shadow of a private file, until the program has opened it
 
 enum class Sort { nothing, read, written, other };
 
@@ -81,6 +84,7 @@ std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config) {
     std::erase_if(read, [](int one) { return is_output(one) || sort_of(one) != Sort::read; });
     for (const SamePlace& some : by_place(read)) put_in_place(some, open_again(some.front(), O_RDONLY));
     write_to_shadows();
+    keep_private_files();
     ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
     auto link = std::make_unique<tree::AgentLink>(config);
     link->adopt(split::raise_descriptor(link->fd()));
@@ -89,13 +93,26 @@ std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config) {
 
 bool is_copy() { return ranks_own.output >= 0; }
 
-int shadow_or_none(int descriptor, int64_t size) {
-    Fd real(split::raise_descriptor(descriptor));
+int copys_file(tree::AgentLink& link, const FileWish& asked) {
     try {
-        if (is_copy() || !real) return begin_shadow(std::move(real), size);
+        if (asked.sort == FileWish::Sort::take_private_files) {
+            take_private_files();
+            return 0;
+        }
+        if (asked.sort == FileWish::Sort::private_file) {
+            given = begin_private_file(asked.wish);
+            return given.get();
+        }
+        Fd real(split::raise_descriptor(asked.real));
+        if (is_copy() || !real) return begin_shadow(std::move(real), asked.size);
         return real.release();  // it has the rank's place, and does once more what the rank has done
     } catch (const std::exception& error) {
-        spdlog::warn("no shadow of a file: {}", error.what());
+        const std::string line =
+            fmt::format("the files of a rank's copy are not as the rank's: {}", error.what());
+        if (asked.sort == FileWish::Sort::take_private_files)
+            link.send(wire::Fatal{"error: " + line, 1});
+        else
+            spdlog::warn("{}", line);
     }
     return -1;
 }

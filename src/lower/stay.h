@@ -6,6 +6,7 @@
 #include <memory>
 #include <string>
 
+#include "lower/services.h"
 #include "tree/agent_link.h"
 
 namespace fermata::lower {
@@ -16,9 +17,9 @@ std::string why_not_stay();
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config);
 // Follows a rank now.
 bool is_copy();
-// A shadow of a file that the copy's program opens (written_files.h), or the file itself, once the copy has
-// the rank's place; -1: there is none.
-int shadow_or_none(int descriptor, int64_t size);
+// A shadow of a file that the copy's program opens, or the file itself, once the copy has the rank's place;
+// -1: there is none. Or takes private files (private_files.h): 0, or -1 and the job ends with a line.
+int copys_file(tree::AgentLink& link, const FileWish& wish);
 // Takes the rank's place: what it writes from now on is the rank's.
 void take_place(tree::AgentLink& link);
 

@@ -17,6 +17,8 @@
 
 #include "base/error.h"
 #include "base/page.h"
+#include "lower/at_place.h"
+#include "lower/private_files.h"
 #include "lower/program_descriptors.h"
 #include "split/fds/descriptors.h"
 
@@ -25,12 +27,6 @@ namespace {
 
 constexpr int64_t kFilled = 64 << 20;  // so large a file is filled as a whole
 constexpr int64_t kHead = 1 << 20;     // of larger ones: where headers are written again
-constexpr size_t kPiece = 64 << 10;
-
-struct Extent {
-    int64_t begin, end;
-};
-
 struct Shadow {
     Fd real;          // none: the file has no name any more, nobody will read it
     Fd data, before;  // in memory: what the program writes, what was filled in
@@ -52,33 +48,6 @@ Fd in_memory(const char* name) {
     Fd made(split::raise_descriptor(::memfd_create(name, MFD_CLOEXEC)));
     if (!made) fail_errno("no file in memory for what a copy writes");
     return made;
-}
-
-// Reads up to a whole piece; fewer bytes at the end.
-size_t read_at(int file, char* to, size_t size, int64_t at) {
-    size_t done = 0;
-    while (done < size) {
-        const ssize_t n = ::pread(file, to + done, size - done, at + static_cast<int64_t>(done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail_errno("cannot read {}", name_of(file));
-        if (n == 0) break;
-        done += static_cast<size_t>(n);
-    }
-    return done;
-}
-void write_at(int file, const char* from, size_t size, int64_t at) {
-    for (size_t done = 0; done < size;) {
-        const ssize_t n = ::pwrite(file, from + done, size - done, at + static_cast<int64_t>(done));
-        if (n < 0 && errno == EINTR) continue;
-        if (n < 0) fail_errno("cannot write {}", name_of(file));
-        done += static_cast<size_t>(n);
-    }
-}
-
-template <typename Visit>
-void in_pieces(Extent extent, const Visit& visit) {
-    for (int64_t at = extent.begin; at < extent.end; at += kPiece)
-        visit(at, static_cast<size_t>(std::min<int64_t>(kPiece, extent.end - at)));
 }
 
 void fill(Shadow& shadow, int from) {
@@ -121,7 +90,7 @@ Shadow& make_shadow(Fd real, int from, int64_t size) {
 bool writes(int descriptor) {
     struct stat what {};
     return ::fstat(descriptor, &what) == 0 && S_ISREG(what.st_mode) &&
-           (::fcntl(descriptor, F_GETFL) & O_ACCMODE) == O_WRONLY;
+           (::fcntl(descriptor, F_GETFL) & (O_ACCMODE | O_APPEND)) == O_WRONLY;
 }
 
 Shadow& shadow_of(int descriptor) {
@@ -187,8 +156,8 @@ void put_into_file(const Shadow& shadow) {
 }  // namespace
 
 std::string why_no_shadow(int descriptor) {
-    if (!writes(descriptor) || (::fcntl(descriptor, F_GETFL) & O_APPEND) != 0)
-        return fmt::format("it has {} open", name_of(descriptor));
+    if (is_private(descriptor)) return why_not_private(descriptor);
+    if (!writes(descriptor)) return fmt::format("it has {} open", name_of(descriptor));
     if (!open_again(descriptor, O_WRONLY) || !open_again(descriptor, O_RDONLY))
         return fmt::format("it may not open {} again", name_of(descriptor));
     return "";

@@ -20,8 +20,10 @@ namespace fermata::split {
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
 inline constexpr uint32_t kBridgeVersion = 16;
 
-struct NotedFiles;  // noted_files.h
-struct OwnState;    // own_state.h
+struct NotedFiles;    // noted_files.h
+struct OwnState;      // own_state.h
+struct PrivateFiles;  // private_files.h
+struct PrivateWish;
 namespace ids {
 struct Table;  // ids/table.h
 }
@@ -170,6 +172,11 @@ struct Bridge {
     int (*shadow)(int real, int64_t size) noexcept;
     // Finds what the front needs to listen to the clocks; called by the agent.
     FermataVdsoDoors (*vdso)() noexcept;
+    // As `shadow`, of a file that the program both reads and writes, or appends to.
+    int (*private_file)(const PrivateWish& wish) noexcept;
+    // This process is a copy that lives from now on: the program gets such files themselves. -1: it cannot,
+    // and the job ends.
+    int (*take_private_files)() noexcept;
 };
 
 struct DrainReport {
@@ -250,6 +257,8 @@ struct UpperServices {
     // This process is the copy from now on. (To the one that leads, at any time: its copy has ended.)
     void (*log_be_copy)() noexcept;
     void (*log_copy_gone)() noexcept;
+    // Upper memory.
+    PrivateFiles* private_files;
 };
 
 }  // namespace fermata::split

@@ -94,6 +94,8 @@ void see_whether_stream_ended() noexcept {
     if (!log.heard) log.heard = next_record();
     if (log.heard) return;
     for (const replay::Action& action : log.machine.ring_ended()) act(action);
+    if (bridge()->take_private_files() != 0)  // the agent has said why
+        for (;;) sleep_ns(1'000'000'000);
     front.follows = 0;
 }
 

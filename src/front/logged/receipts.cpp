@@ -140,7 +140,7 @@ void read_letters() noexcept {
     });
 }
 
-// What was said of each channel, with this lower half: letters are lost with it, and else they arrive.
+// The newest word on a channel with this lower half: letters are lost with it, and else they arrive.
 struct SaidOf {
     replay::Channel channel;
     replay::MessageNo count{}, taken{};

@@ -2,6 +2,7 @@
 // loops over numbers or over /proc/self/fd), or take any number by dup2: the lower half keeps its own.
 // Natively there are none at those numbers, which are above the limit: the answer is EBADF.
 #include <errno.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/syscall.h>
 #include <unistd.h>
@@ -10,6 +11,7 @@
 #include "front/core/sys.h"
 #include "front/posix/answer.h"
 #include "front/posix/next.h"
+#include "front/posix/private_files.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -18,11 +20,13 @@ constexpr unsigned kUnshare = 2,
                    kOnExec = 4;  // CLOSE_RANGE_UNSHARE, CLOSE_RANGE_CLOEXEC of linux/close_range.h
 
 Next<int(int)> next_close{"close"};
+Next<int(FILE*)> next_fclose{"fclose"};
 Next<int(int, int)> next_dup2{"dup2"};
 Next<int(int, int, int)> next_dup3{"dup3"};
 
 __attribute__((constructor)) void find_all() {
     next_close.find();
+    next_fclose.find();
     next_dup2.find();
     next_dup3.find();
 }
@@ -65,7 +69,16 @@ FERMATA_INTERPOSE int close(int fd) {
         errno = EBADF;
         return -1;
     }
+    told_close(fd);
     return next_close(fd);
+}
+
+FERMATA_INTERPOSE int fclose(FILE* file) {
+    if (keeps_log() && file != nullptr) {
+        fflush(file);
+        told_close(fileno(file));
+    }
+    return next_fclose(file);
 }
 
 FERMATA_INTERPOSE int dup2(int from, int to) noexcept {

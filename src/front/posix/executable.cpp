@@ -15,7 +15,7 @@
 #include "front/posix/next.h"
 #include "front/posix/noted.h"
 #include "front/posix/proc_path.h"
-#include "front/posix/told_files.h"
+#include "front/posix/told_open.h"
 
 namespace fermata::front::posix {
 namespace {

@@ -14,6 +14,7 @@
 #include "front/core/front.h"
 #include "front/core/line.h"
 #include "front/posix/next.h"
+#include "front/posix/private_files.h"
 #include "front/posix/told_files.h"
 
 namespace fermata::front::posix {
@@ -241,6 +242,14 @@ using fermata::split::kNotedWritten;
         return noting.done(result, result >= 0);                   \
     }
 
+#define FERMATA_REMOVED(directory, path, call)                                 \
+    {                                                                          \
+        Noting noting((directory), (path), kNotedWritten);                     \
+        auto result = told_change((path), [&] { return (call); });             \
+        if (result >= 0) name_changed((directory), (path), AT_FDCWD, nullptr); \
+        return noting.done(result, result >= 0);                               \
+    }
+
 FERMATA_INTERPOSE int creat(const char* path, mode_t mode) {
     return open(path, O_WRONLY | O_CREAT | O_TRUNC, mode);
 }
@@ -255,10 +264,10 @@ FERMATA_INTERPOSE int link(const char* from, const char* to) noexcept
     FERMATA_NOTED(AT_FDCWD, path, next_symlink(target, path)) FERMATA_INTERPOSE
     int symlinkat(const char* target, int directory, const char* path) noexcept
     FERMATA_NOTED(directory, path, next_symlinkat(target, directory, path)) FERMATA_INTERPOSE
-    int unlink(const char* path) noexcept FERMATA_NOTED(AT_FDCWD, path, next_unlink(path)) FERMATA_INTERPOSE
-    int remove(const char* path) noexcept FERMATA_NOTED(AT_FDCWD, path, next_remove(path)) FERMATA_INTERPOSE
+    int unlink(const char* path) noexcept FERMATA_REMOVED(AT_FDCWD, path, next_unlink(path)) FERMATA_INTERPOSE
+    int remove(const char* path) noexcept FERMATA_REMOVED(AT_FDCWD, path, next_remove(path)) FERMATA_INTERPOSE
     int unlinkat(int directory, const char* path, int flags) noexcept
-    FERMATA_NOTED(directory, path, next_unlinkat(directory, path, flags)) FERMATA_INTERPOSE
+    FERMATA_REMOVED(directory, path, next_unlinkat(directory, path, flags)) FERMATA_INTERPOSE
     int truncate(const char* path, off_t size) noexcept
     FERMATA_NOTED(AT_FDCWD, path, next_truncate(path, size)) FERMATA_INTERPOSE
     int truncate64(const char* path, off_t size) noexcept
@@ -270,6 +279,7 @@ FERMATA_INTERPOSE int link(const char* from, const char* to) noexcept
         Noting gone(from_at, from, kNotedWritten);
         Noting noting(to_at, to, kNotedWritten);
         int result = told_change(to, call);
+        if (result == 0) name_changed(from_at, from, to_at, to);
         return gone.done(noting.done(result, result == 0), result == 0);
     }
 }  // namespace
@@ -306,19 +316,21 @@ FERMATA_INTERPOSE int __openat64_2(int directory, const char* path, int flags) {
 }
 
 // The name is known when the file is there.
-#define FERMATA_TEMPORARY(call)                                \
+#define FERMATA_TEMPORARY(flags, call)                         \
     {                                                          \
-        no_copy_may(name);                                     \
-        int fd = (call);                                       \
+        const auto make = [&] { return (call); };              \
+        const int fd = made_temporary(name, (flags), make);    \
         if (fd >= 0) note_file(AT_FDCWD, name, kNotedWritten); \
         return fd;                                             \
     }
-FERMATA_INTERPOSE int mkstemp(char* name) FERMATA_TEMPORARY(next_mkstemp(name)) FERMATA_INTERPOSE
-    int mkstemp64(char* name) FERMATA_TEMPORARY(next_mkstemp64(name)) FERMATA_INTERPOSE
-    int mkostemp(char* name, int flags) FERMATA_TEMPORARY(next_mkostemp(name, flags)) FERMATA_INTERPOSE
-    int mkostemp64(char* name, int flags) FERMATA_TEMPORARY(next_mkostemp64(name, flags)) FERMATA_INTERPOSE
-    int mkstemps(char* name, int end) FERMATA_TEMPORARY(next_mkstemps(name, end)) FERMATA_INTERPOSE
-    int mkstemps64(char* name, int end) FERMATA_TEMPORARY(next_mkstemps64(name, end)) FERMATA_INTERPOSE
+FERMATA_INTERPOSE int mkstemp(char* name) FERMATA_TEMPORARY(0, next_mkstemp(name)) FERMATA_INTERPOSE
+    int mkstemp64(char* name) FERMATA_TEMPORARY(0, next_mkstemp64(name)) FERMATA_INTERPOSE
+    int mkostemp(char* name, int flags) FERMATA_TEMPORARY(flags, next_mkostemp(name, flags)) FERMATA_INTERPOSE
+    int mkostemp64(char* name, int flags)
+        FERMATA_TEMPORARY(flags, next_mkostemp64(name, flags)) FERMATA_INTERPOSE
+    int mkstemps(char* name, int end) FERMATA_TEMPORARY(0, next_mkstemps(name, end)) FERMATA_INTERPOSE
+    int mkstemps64(char* name, int end) FERMATA_TEMPORARY(0, next_mkstemps64(name, end)) FERMATA_INTERPOSE
     int mkostemps(char* name, int end, int flags)
-        FERMATA_TEMPORARY(next_mkostemps(name, end, flags)) FERMATA_INTERPOSE
-    int mkostemps64(char* name, int end, int flags) FERMATA_TEMPORARY(next_mkostemps64(name, end, flags))
+        FERMATA_TEMPORARY(flags, next_mkostemps(name, end, flags)) FERMATA_INTERPOSE
+    int mkostemps64(char* name, int end, int flags)
+        FERMATA_TEMPORARY(flags, next_mkostemps64(name, end, flags))

@@ -8,6 +8,7 @@
 #include "front/core/line.h"
 #include "front/posix/next.h"
 #include "front/posix/noted.h"
+#include "front/posix/private_files.h"
 
 namespace fermata::front::posix {
 namespace {
@@ -117,6 +118,9 @@ ShadowPath shadow_of(int directory, const char* path, int64_t size) noexcept {
 }
 
 void must_be_same(int descriptor, const Opened& was, const char* path) noexcept {
+    for (const split::PrivateFile& one : private_files()->files)
+        if (was.regular != 0 && one.data_inode != 0 && one.device == was.device && one.inode == was.inode)
+            end_copy("reads a file by one descriptor and writes it by another, ", path);
     if (descriptor < 0 || (was.regular != 0 && opened(descriptor) != was))
         end_copy("reads a file that has changed meanwhile, ", path);
 }
@@ -134,12 +138,12 @@ FERMATA_INTERPOSE int mkdirat(int directory, const char* path, mode_t mode) noex
 FERMATA_INTERPOSE int rmdir(const char* path) noexcept {
     return told_change(path, [&] { return next_rmdir(path); });
 }
-// A shadow that was cut says nothing of the file.
+// Other shadows that were cut say nothing of their file.
 FERMATA_INTERPOSE int ftruncate(int fd, off_t size) noexcept {
-    no_copy_may(nullptr);
+    if (!is_private(fd)) no_copy_may(nullptr);
     return next_ftruncate(fd, size);
 }
 FERMATA_INTERPOSE int ftruncate64(int fd, off64_t size) noexcept {
-    no_copy_may(nullptr);
+    if (!is_private(fd)) no_copy_may(nullptr);
     return next_ftruncate64(fd, size);
 }

@@ -13,13 +13,13 @@
 
 namespace fermata::front::posix {
 
-// Uses of a descriptor. A file that is both read and written, or appended to, is `other`.
-enum class Wish { read, write, other };
+// Uses of a descriptor. `other`: reads and writes; `nameless`: a file that only this process will see.
+enum class Wish { read, write, append, other, nameless };
 
 inline Wish wish_of(int flags) noexcept {
     if ((flags & O_PATH) != 0) return Wish::read;
-    if ((flags & O_TMPFILE) == O_TMPFILE || (flags & O_APPEND) != 0) return Wish::other;
-    if ((flags & O_ACCMODE) == O_WRONLY) return Wish::write;
+    if ((flags & O_TMPFILE) == O_TMPFILE) return Wish::nameless;
+    if ((flags & O_ACCMODE) == O_WRONLY) return (flags & O_APPEND) != 0 ? Wish::append : Wish::write;
     return (flags & O_ACCMODE) == O_RDONLY && (flags & (O_TRUNC | O_CREAT)) == 0 ? Wish::read : Wish::other;
 }
 inline bool has(const char* mode, char letter) noexcept {
@@ -29,11 +29,16 @@ inline bool has(const char* mode, char letter) noexcept {
 }
 inline Wish wish_of(const char* mode) noexcept {
     if (has(mode, '+')) return Wish::other;
-    return *mode == 'r' ? Wish::read : *mode == 'w' ? Wish::write : Wish::other;
+    return *mode == 'r' ? Wish::read : *mode == 'w' ? Wish::write : Wish::append;
 }
 // Flags and mode with which the program of a copy opens a shadow, which is there.
 inline int for_shadow(int flags) noexcept { return flags & ~(O_CREAT | O_EXCL | O_NOFOLLOW); }
-inline const char* for_shadow(const char* mode) noexcept { return has(mode, 'e') ? "we" : "w"; }
+inline const char* for_shadow(const char* mode) noexcept {
+    const bool both = has(mode, '+'), exec = has(mode, 'e');
+    if (*mode == 'a') return both ? exec ? "a+e" : "a+" : exec ? "ae" : "a";
+    if (both) return exec ? "r+e" : "r+";
+    return exec ? "we" : "w";
+}
 
 // How an open ended.
 struct Opened {
@@ -81,46 +86,6 @@ inline int descriptor_of(int descriptor) noexcept { return descriptor; }
 inline int descriptor_of(FILE* file) noexcept { return file != nullptr ? fileno(file) : -1; }
 inline void refused(int* result) noexcept { *result = -1; }
 inline void refused(FILE** result) noexcept { *result = nullptr; }
-
-// `open_it(path, shadow)` opens the file at `path`, or the shadow there.
-template <class Result, class Open>
-Result told_open(int directory, const char* path, Wish wish, const Open& open_it) noexcept {
-    if (!keeps_log() || path == nullptr) return open_it(path, false);
-    if (changes_by_itself(path, wish) && is_told()) {
-        const Snapshot snapshot(path);
-        if (snapshot.taken()) return open_it(snapshot.path(), false);
-        if (snapshot.error() != 0) {
-            Result none{};
-            refused(&none);
-            errno = snapshot.error();
-            return none;
-        }
-    }
-    if (is_own(path)) return open_it(path, false);
-    if (wish == Wish::other || (wish == Wish::write && !is_told())) no_copy_may(path);
-    if (!is_told()) return open_it(path, false);
-    Opened was;
-    Result result{};
-    bool here = false;
-    recorded("open", &was, sizeof was, [&] {
-        here = true;
-        result = open_it(path, false);
-        was = opened(descriptor_of(result));
-    });
-    if (!here) {
-        if (was.error != 0)
-            refused(&result);
-        else if (wish == Wish::write && was.regular != 0)
-            result = open_it(shadow_of(directory, path, was.size).text, true);
-        else {
-            if (wish == Wish::write) no_copy_may(path);
-            result = open_it(path, false);
-            must_be_same(descriptor_of(result), was, path);
-        }
-    }
-    if (was.error != 0) errno = was.error;
-    return result;
-}
 
 // A change of names, and of what is behind them.
 template <class Call>

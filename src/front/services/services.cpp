@@ -12,6 +12,7 @@
 #include "front/objects/objects.h"
 #include "front/posix/nobody.h"
 #include "front/posix/own_state.h"
+#include "front/posix/private_files.h"
 #include "front/posix/warden.h"
 #include "front/requests/collective.h"
 #include "front/requests/engine.h"
@@ -230,6 +231,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     start_clock();
     fermata_upper.nobody = nobody_gs();
     fermata_upper.own_state = posix::own_state();
+    fermata_upper.private_files = posix::private_files();
     fermata_upper.ids = &ids;
     fermata_upper.raw_call = fermata_raw_call;
     found->register_upper(&fermata_upper);
@@ -271,4 +273,5 @@ fermata::split::UpperServices fermata_upper = {
     .log_begin_copy = service_log_begin_copy,
     .log_be_copy = service_log_be_copy,
     .log_copy_gone = service_log_copy_gone,
+    .private_files = nullptr,
 };

@@ -20,6 +20,7 @@ PROGRAM = "the program and its libraries, read as ld.so reads them"
 ITS_OWN = "the program's own files, as the program had them open or mapped"
 INSTALLED = "what is installed: launchers, libraries, our own parts"
 ALLOWED = {
+    "lower/private_files.cpp": ITS_OWN + "; /proc, for who else has them open",
     "lower/program_descriptors.cpp": KERNEL + "; what the program has open already, by the kernel's names of it",
     "base/error.cpp": "names a kind of exception, opens nothing",
     "base/fd.cpp": "open_file and read_file themselves, for the kinds below",

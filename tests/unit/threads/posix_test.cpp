@@ -16,6 +16,7 @@
 #include <thread>
 
 #include "agent_fixture.h"
+#include "front/core/fatal.h"
 #include "front/core/front.h"
 #include "front/core/recorded.h"
 #include "front/posix/warden.h"
@@ -28,6 +29,7 @@ using namespace fermata::split::threads::testing;
 
 UpperServices fermata_upper;  // the core library's, elsewhere, as the next
 fermata::front::Front fermata::front::front;
+void fermata::front::fatal_line(const char*) noexcept { abort(); }
 bool fermata::front::is_told() noexcept { return false; }
 void fermata::front::read_recorded(const char*, void*, size_t*, Reading reading) noexcept {
     reading.read(reading.context);
