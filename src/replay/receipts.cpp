@@ -34,7 +34,7 @@ Vec<Receipt> Machine::receipts() const {
     for (const Incoming& in : in_) {
         MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
         if (count == MessageNo{}) continue;
-        // What is in the queue came behind all that receives have.
+        // Messages in the queue came behind all that receives have.
         MessageNo taken = in.counted(true);
         for (const Queued& one : queue_)
             if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
