@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/copies.h"
 #include "cli/job_repair.h"
 #include "cli/watch.h"
 #include "launch/library_at.h"
@@ -275,6 +276,7 @@ void print_status(const json& s, bool waits) {
     fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
     print_schedule(s.value("schedule", json::object()));
     print_levels(s.value("memory", json::object()));
+    print_copies(s.value("replicas", json()));
     if (auto own = s.find("own_state"); own != s.end() && own->is_string())
         fmt::print("  own state    {}\n",
                    own->get<std::string>().empty() ? "not saved yet" : text("own_state"));

@@ -15,6 +15,7 @@ enum class Kind {
     copy,
     renewal,
     masked,
+    replica,
     loss,
     end,
     restart,

@@ -24,6 +24,7 @@
 #include "root/control/inquiry.h"
 #include "root/daemons.h"
 #include "root/nodes.h"
+#include "root/plan/members.h"
 #include "root/plan/own_state.h"
 #include "root/plan/schedule.h"
 #include "root/plan/settings.h"
@@ -115,14 +116,25 @@ class Root {
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
-    void make_copies(int64_t in_ms);
-    void copies_are_due();
-    void promoted(const wire::Promoted& said);
-    void recover();
     void take_due();
     void answer_renewal(const Request& request, const Outcome& outcome);
     void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);
+
+    // copies.cpp: ranks that two processes play
+    bool plan_copies();
+    void make_copies(int64_t in_ms);
+    void copies_are_due();
+    void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
+                   const std::string& why) const;
+    bool heard_of_copies(const wire::Message& message);
+    void copy_ended(const wire::CopyEnded& said);
+    void promoted(const wire::Promoted& said);
+    void recover();
+    void all_went_on(const Outcome& outcome, size_t deaths);
+    std::string why_no_copy(int32_t rank) const;
+    bool copies_are_on_their_way() const;
+    nlohmann::json copies_json() const;
 
     // own_requests.cpp: the same of a program that saves its own state
     void ask_program(const Request& request);
@@ -210,10 +222,21 @@ class Root {
     // Checkpoints.
     Schedule schedule_;
     std::deque<Request> requests_;
+    Members members_;
+    struct Death {
+        int32_t rank;
+        std::string host, line;
+        int64_t at;  // ms
+    };
     struct {
         bool waits = false;  // a copy has its rank's place, and the ranks no world with it
         int tries = 0;
-        int64_t copies_due = 0;  // ms; 0 = none are wanted
+        int64_t copies_due = 0;    // ms; 0 = none are wanted
+        bool makes = false;        // copies, at this moment
+        std::string trouble;       // why the newest renewal has made none; "" = it has
+        std::deque<Death> deaths;  // that are not masked yet
+        uint32_t count = 0;        // of those that are
+        double seconds = 0;        // they took together
     } masked_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
