@@ -363,6 +363,25 @@ int renew(const RenewOptions& options) {
     return go_through_phases(options, request, job);
 }
 
+int replicas(const ReplicasOptions& options) {
+    std::string job = find_job(options.which);
+    root::ControlRequest request;
+    request.verb = "replicas";
+    request.replicas = options.of;
+    request.timeout = options.timeout;
+    // The root ends the wait; this is only for a root that hangs.
+    json answer = ask(connect_or_fail(job), job, request, options.timeout + 7200);
+    const int code = answer.value("code", 1);
+    const std::string line = answer.value("line", "");
+    if (options.json) print_json(answer);
+    if (code != 0) std::fprintf(stderr, "fermata: error: %s\n", line.c_str());
+    if (options.json || !answer["replicas"].is_object()) return code;
+    fmt::print("job {}{}{}\n", visible(job), code == 0 && !line.empty() ? ": " : "",
+               code == 0 ? visible(line) : "");
+    print_copies(answer["replicas"]);
+    return code;
+}
+
 int status(const StatusOptions& options) {
     if (options.which.job.empty() && options.which.ckpt_dir.empty() && !options.watch) {
         std::vector<std::string> jobs = running_jobs();

@@ -243,11 +243,13 @@ struct Words {
     Texts texts;
     life::SubmitOptions submit;
     bool check = false, json = false;
+    std::string inject;
     cli::CheckpointOptions checkpoint;
     cli::StatusOptions status;
     cli::CancelOptions cancel;
     cli::RenewOptions renew;
-    std::string renew_timeout;
+    cli::ReplicasOptions replicas;
+    std::string renew_timeout, replicas_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
     cli::PredictWords predict;
@@ -267,6 +269,10 @@ void add_run(CLI::App* app, Words& w) {
            "--replicas", w.submit.of_own.replicas,
            "ranks that have a copy, which takes over when the rank dies: all, a number, a part or a list")
         ->type_name("all|N|P%|LIST");
+    app->add_option("--inject", w.inject,
+                    "for tests of resilience: kill ranks and copies as a law says, "
+                    "weibull:shape=0.7,scale=T,seed=K or exponential:mtbf=T")
+        ->type_name("LAW:WORDS");
     app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
     app->add_flag("--json", w.json, "with --check: answer as JSON");
 }
@@ -291,6 +297,7 @@ int run(Words& w) {
     if (w.check) return cli::check_programs(life::parts_of(w.submit), w.json);
     finish_submit_options(w.submit, w.texts);
     finish_message_log(w.submit);
+    if (!w.inject.empty()) w.submit.inject = root::Injection::parse(w.inject);
     return life::run(w.submit);
 }
 
@@ -355,6 +362,18 @@ void add_renew(CLI::App* app, Words& w) {
     app->add_option("--timeout", w.renew_timeout, "give up after T, and go on as before")->type_name("T");
     app->add_flag("--json", w.renew.json, "answer as JSON");
     app->add_flag("-v,--verbose", w.renew.verbose, "how long each phase took");
+}
+
+void add_replicas(CLI::App* app, Words& w) {
+    add_job_choice(app, w.replicas.which);
+    app->add_option(
+           "--of", w.replicas.of,
+           "ranks that have a copy from now on: all, a number, a part (50%), a list, or +LIST, -LIST to "
+           "change it (or: replicas 50%)")
+        ->type_name("all|N|P%|LIST");
+    app->add_option("--timeout", w.replicas_timeout, "wait for these copies at most so long (default 1m)")
+        ->type_name("T");
+    app->add_flag("--json", w.replicas.json, "answer as JSON");
 }
 
 void add_store(CLI::App* app, Words& w) {
@@ -436,6 +455,12 @@ constexpr struct {
      [](Words& w) {
          if (!w.renew_timeout.empty()) w.renew.timeout = parse_duration(w.renew_timeout, "--timeout");
          return cli::renew(w.renew);
+     }},
+    {"replicas", "which ranks of a running job have copies, and which shall have one", add_replicas,
+     [](Words& w) {
+         if (!w.replicas_timeout.empty())
+             w.replicas.timeout = parse_duration(w.replicas_timeout, "--timeout");
+         return cli::replicas(w.replicas);
      }},
     {"status", "what running jobs do", add_status, [](Words& w) { return cli::status(w.status); }},
     {"cancel", "end a running job", add_cancel, [](Words& w) { return cli::cancel(w.cancel); }},

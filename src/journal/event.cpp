@@ -33,6 +33,7 @@ constexpr struct {
     {Kind::end, "end"},
     {Kind::restart, "restart"},
     {Kind::given_up, "given-up"},
+    {Kind::injected, "injected"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -206,6 +207,11 @@ std::string sentence(const Event& event) {
                                with(", where it waited: ", text("waits")));
         case Kind::masked:
             return fmt::format("{}; all ranks went on after {:.2f} s", text("line"), number("seconds"));
+        case Kind::injected:
+            return fmt::format("failure {:.0f} is injected: rank {:.0f}{}, process {:.0f}{}",
+                               number("number"), number("rank"),
+                               event.fields.value("copy", json()) == true ? "'s copy" : "", number("pid"),
+                               with(" on ", text("host")));
         case Kind::replica:
             return fmt::format("rank {:.0f}: {}{}", number("rank"), what_became_of_copy(text("what")),
                                with(": ", text("why")));

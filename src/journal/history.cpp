@@ -113,6 +113,7 @@ void take(History& history, const Event& event) {
         case Kind::start:
         case Kind::renewal:
         case Kind::replica:
+        case Kind::injected:
         case Kind::given_up:
             break;
     }

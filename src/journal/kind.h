@@ -16,6 +16,7 @@ enum class Kind {
     renewal,
     masked,
     replica,
+    injected,
     loss,
     end,
     restart,

@@ -160,6 +160,7 @@ void Numbers::hear(const Event& event) {
             ++restarts_;
             return;
         case Kind::request:
+        case Kind::injected:
         case Kind::renewal:
         case Kind::given_up:
             return;

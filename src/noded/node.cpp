@@ -312,6 +312,7 @@ void Node::from_root(const wire::Message& message) {
     if (ranks_ && is_one_of<wire::Resume, wire::Cancel>(message))
         ranks_->renewed(std::holds_alternative<wire::Resume>(message));
     if (auto* m = std::get_if<wire::EndCopies>(&message)) return end_copies(*m);
+    if (auto* m = std::get_if<wire::Inject>(&message)) return inject(*m);
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here())) return;
     branch_.tally().ask(message);

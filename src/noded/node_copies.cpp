@@ -1,6 +1,9 @@
 // Copies of ranks as the node daemon tells the root of them: which process follows whom, and what became of
 // it.
+#include <signal.h>
 #include <sys/socket.h>
+#include <sys/syscall.h>
+#include <unistd.h>
 
 #include <utility>
 
@@ -56,7 +59,7 @@ void Node::copy_ended(Rank rank, pid_t pid, const std::string& how) {
     const auto number = static_cast<int>(rank.number());
     if (Agent* agent = speaker_of(rank)) agent->channel.send(wire::CopyGone{number});
     auto line = copies_lines_.extract(number);
-    if (!ending_)
+    if (!ending_ && !how.empty())
         branch_.say(wire::CopyEnded{number, pid, config_.node, how, line ? line.mapped() : std::string()});
 }
 
@@ -68,6 +71,15 @@ void Node::no_copy(const Agent& agent, std::string why) {
 void Node::end_copies(const wire::EndCopies& order) {
     const auto of = tree::Ranks::of(order.ranks);
     if (ranks_ && of) ranks_->end_copies(*of);
+}
+
+// For tests: the process dies as it would of a fault, and whoever has to notice it does.
+void Node::inject(const wire::Inject& order) {
+    for (auto& agent : agents_) {
+        if (agent->pid != order.pid || !agent->process || (agent->rank < 0 && agent->follows < 0)) continue;
+        ::syscall(SYS_pidfd_send_signal, agent->process.get(), SIGKILL, nullptr, 0);
+        branch_.say(wire::Injected{order.number, order.rank, order.pid, agent->follows >= 0, config_.node});
+    }
 }
 
 }  // namespace fermata::noded

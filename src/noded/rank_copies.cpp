@@ -119,7 +119,7 @@ void Ranks::watch_copies() {
                 one->output.copy_is_gone();
                 one->error.copy_is_gone();
             }
-        copy_ended(rank, pid, how_it_ended(status));
+        copy_ended(rank, pid, copies_end_ ? "" : how_it_ended(status));
     }
     if (copies_.empty() && copies_wanted_.empty()) copys_worlds_.clear();
 }

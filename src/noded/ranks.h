@@ -65,6 +65,7 @@ class Ranks {
     void end_copies();
     // The rank was killed, and its copy, this process, has its place; how it was killed.
     std::function<void(Rank, pid_t, const std::string& how)> promoted;
+    // `how` it ended; "": since all are to end.
     std::function<void(Rank, pid_t, const std::string& how)> copy_ended;
     // A rank has ended that has no copy.
     std::function<void(Rank)> ended;

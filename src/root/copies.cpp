@@ -80,6 +80,8 @@ void Root::note_copy(const char* what, int32_t rank, const std::string& host, in
 bool Root::heard_of_copies(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Promoted>(&message)) {
         promoted(*m);
+    } else if (auto* m = std::get_if<wire::Injected>(&message)) {
+        injected(*m);
     } else if (auto* m = std::get_if<wire::CopyMade>(&message)) {
         const bool wanted = members_.made(m->rank, {m->pid, m->host});
         note_copy("made", m->rank, m->host, m->pid, "");
@@ -104,7 +106,7 @@ void Root::copy_ended(const wire::CopyEnded& said) {
     if (!members_.ended(said.rank, said.pid, why)) return;
     note_copy("ended", said.rank, said.host, said.pid, why);
     if (!wanted || over() || finalize_released_) return;
-    const bool again = said.line.empty() && said.how.starts_with("was killed");
+    const bool again = said.line.empty() && said.how.starts_with("was killed") && replaces_copies();
     // Its own line has been said.
     if (said.line.empty())
         say(fmt::format("rank {} on {} has no copy now: process {} {}{}", said.rank, said.host, said.pid,
@@ -118,6 +120,7 @@ void Root::copy_ended(const wire::CopyEnded& said) {
 void Root::promoted(const wire::Promoted& said) {
     start_.roster().moved(said.rank, said.pid);
     members_.promoted(said.rank);
+    if (injector_) injector_->leads(said.rank);
     const std::string line =
         fmt::format("rank {} on {} {}: its copy goes on in its place", said.rank, said.host, said.how);
     say(line);
@@ -163,7 +166,7 @@ void Root::all_went_on(const Outcome& outcome, size_t deaths) {
         ++masked_.count;
         masked_.seconds += seconds;
     }
-    make_copies(kLaterMs);
+    if (replaces_copies()) make_copies(kLaterMs);
 }
 
 // ---- what there is

@@ -31,6 +31,8 @@ void Root::asked(int client, const ControlRequest& request) {
         if (request.diagnosis) start_query();
     } else if (request.verb == "repair") {
         mend(client, request.generation);
+    } else if (request.verb == "replicas") {
+        steer(client, request);
     } else {
         control_.finish(client);
     }

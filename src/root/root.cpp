@@ -78,6 +78,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
         serve(kTurnMs);
         if (beside_ && running_ && !finalize_released_) beside_->turn(newest());
         recover();
+        inject();
         take_requests();
         follow_program();
         release_finalize();
@@ -90,6 +91,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
     save_what_nodes_keep();
     if (!launcher_end_) end_launcher();
     clear_up([this] { serve(20); });
+    answer_steering(true);
     for (const Request& request : requests_) {
         Outcome outcome;
         outcome.line = "the job ended before the checkpoint began";
@@ -302,6 +304,7 @@ void Root::serve_once(int timeout_ms) {
     if (launcher_) launcher_->serve(fds, input);
     if (beside_) beside_->serve(fds, beside);
     checkpoint_.pump_clock();
+    answer_steering();
     if (!status_clients_.empty() && (!inquiry_.going_on() || query_done())) give_status();
 }
 

@@ -24,6 +24,7 @@
 #include "root/control/inquiry.h"
 #include "root/daemons.h"
 #include "root/nodes.h"
+#include "root/plan/injection.h"
 #include "root/plan/members.h"
 #include "root/plan/own_state.h"
 #include "root/plan/schedule.h"
@@ -124,6 +125,8 @@ class Root {
     // copies.cpp: ranks that two processes play
     bool plan_copies();
     void make_copies(int64_t in_ms);
+    // Copies that are gone are made again.
+    bool replaces_copies() const { return !settings_.injection || settings_.injection->replace; }
     void copies_are_due();
     void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
                    const std::string& why) const;
@@ -135,6 +138,15 @@ class Root {
     std::string why_no_copy(int32_t rank) const;
     bool copies_are_on_their_way() const;
     nlohmann::json copies_json() const;
+
+    // steering.cpp: which ranks have copies is changed; failures for tests
+    void steer(int client, const ControlRequest& request);
+    std::string what_is_missing(bool& known) const;
+    void answer_steering(bool last = false);
+    void answer_steering(int client, ExitCode code, const std::string& line);
+    std::vector<Injector::Process> processes() const;
+    void inject();
+    void injected(const wire::Injected& said);
 
     // own_requests.cpp: the same of a program that saves its own state
     void ask_program(const Request& request);
@@ -238,6 +250,13 @@ class Root {
         uint32_t count = 0;        // of those that are
         double seconds = 0;        // they took together
     } masked_;
+    struct Steering {
+        int client;
+        int64_t until;  // ms
+        double patience;
+    };
+    std::deque<Steering> steering_;
+    std::optional<Injector> injector_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};

@@ -99,4 +99,30 @@ struct EndCopies {
     }
 };
 
+// To daemons: this process of a rank, or of its copy, is killed, as if the node had lost it (`--inject`).
+struct Inject {
+    static constexpr uint16_t kType = 47;
+    uint32_t number = 0;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    template <class F>
+    void each(F&& f) {
+        f(number, rank, pid);
+    }
+};
+
+// From the daemon that has it: it was killed.
+struct Injected {
+    static constexpr uint16_t kType = 113;
+    uint32_t number = 0;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    bool copy = false;
+    std::string host;
+    template <class F>
+    void each(F&& f) {
+        f(number, rank, pid, copy, host);
+    }
+};
+
 }  // namespace fermata::wire

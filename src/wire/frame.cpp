@@ -222,6 +222,8 @@ NAME(NoCopy);
 NAME(CopyMade);
 NAME(CopyEnded);
 NAME(EndCopies);
+NAME(Inject);
+NAME(Injected);
 NAME(Resume);
 NAME(Cancel);
 NAME(Query);

@@ -96,6 +96,8 @@ std::vector<Message> samples() {
         CopyMade{3, 4711, "node17"},
         CopyEnded{3, 4711, "node17", "how", "line"},
         EndCopies{{{4, 2}}},
+        Inject{2, 3, 4711},
+        Injected{2, 3, 4711, true, "node17"},
         Waiting{{"abc", ""}},
         LogSaid{7, 3, Bytes(5)},
         LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},
