@@ -24,6 +24,21 @@ void print_one(const json& rank) {
 
 }  // namespace
 
+void add_replicas(CLI::App* app, ReplicasWords& w) {
+    app->add_option(
+           "--of", w.of,
+           "ranks that have a copy from now on: all, a number, a part (50%), a list, or +LIST, -LIST "
+           "to change it (or: replicas 50%)")
+        ->type_name("all|N|P%|LIST");
+    app->add_option("--timeout", w.timeout, "wait for these copies at most so long (default 1m)")
+        ->type_name("T");
+    app->add_flag("--json", w.json, "answer as JSON");
+}
+
+ReplicasOptions options_of(const ReplicasWords& w) {
+    return {w.which, w.of, w.timeout.empty() ? 0 : parse_duration(w.timeout, "--timeout"), w.json};
+}
+
 void print_copies(const json& replicas) {
     if (!replicas.is_object()) return;
     auto number = [&](const char* name) { return replicas.value(name, uint64_t{0}); };

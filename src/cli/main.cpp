@@ -10,6 +10,7 @@
 #include "cli/batch.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/copies.h"
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/predict.h"
@@ -248,8 +249,8 @@ struct Words {
     cli::StatusOptions status;
     cli::CancelOptions cancel;
     cli::RenewOptions renew;
-    cli::ReplicasOptions replicas;
-    std::string renew_timeout, replicas_timeout;
+    cli::ReplicasWords replicas;
+    std::string renew_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
     cli::PredictWords predict;
@@ -364,18 +365,6 @@ void add_renew(CLI::App* app, Words& w) {
     app->add_flag("-v,--verbose", w.renew.verbose, "how long each phase took");
 }
 
-void add_replicas(CLI::App* app, Words& w) {
-    add_job_choice(app, w.replicas.which);
-    app->add_option(
-           "--of", w.replicas.of,
-           "ranks that have a copy from now on: all, a number, a part (50%), a list, or +LIST, -LIST to "
-           "change it (or: replicas 50%)")
-        ->type_name("all|N|P%|LIST");
-    app->add_option("--timeout", w.replicas_timeout, "wait for these copies at most so long (default 1m)")
-        ->type_name("T");
-    app->add_flag("--json", w.replicas.json, "answer as JSON");
-}
-
 void add_store(CLI::App* app, Words& w) {
     app->add_option("--ckpt-dir", w.store.ckpt_dir, "checkpoint directory (default fermata-ckpt)")
         ->type_name("DIR");
@@ -456,12 +445,12 @@ constexpr struct {
          if (!w.renew_timeout.empty()) w.renew.timeout = parse_duration(w.renew_timeout, "--timeout");
          return cli::renew(w.renew);
      }},
-    {"replicas", "which ranks of a running job have copies, and which shall have one", add_replicas,
-     [](Words& w) {
-         if (!w.replicas_timeout.empty())
-             w.replicas.timeout = parse_duration(w.replicas_timeout, "--timeout");
-         return cli::replicas(w.replicas);
-     }},
+    {"replicas", "which ranks of a running job have copies, and which shall have one",
+     [](CLI::App* app, Words& w) {
+         add_job_choice(app, w.replicas.which);
+         cli::add_replicas(app, w.replicas);
+     },
+     [](Words& w) { return cli::replicas(cli::options_of(w.replicas)); }},
     {"status", "what running jobs do", add_status, [](Words& w) { return cli::status(w.status); }},
     {"cancel", "end a running job", add_cancel, [](Words& w) { return cli::cancel(w.cancel); }},
     {"list", "generations in a checkpoint directory", add_store,

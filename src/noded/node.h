@@ -110,7 +110,7 @@ class Node {
     uint32_t diagnosed_ = 0;
     wire::Diagnosis below_;                    // what daemons below have answered, not yet handed up
     std::map<int, wire::Gone> perhaps_gone_;   // ranks whose copies may take their places
-    std::map<int, std::string> copies_lines_;   // the last that copies have said, by their ranks
+    std::map<int, std::string> copies_lines_;  // the last that copies have said, by their ranks
     int64_t closed_til_ = 0;                   // ms: before that, nobody is let in
 };
 

@@ -1,4 +1,5 @@
 // Ranks that have copies: copies are made, a rank that dies is played by its copy, and the others go on.
+#include <algorithm>
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
@@ -43,23 +44,22 @@ bool Root::plan_copies() {
 
 // A rank's process stays behind when it gets another library: a renewal makes all copies that are wanted.
 void Root::make_copies(int64_t in_ms) {
-    if (!members_.wanted().empty()) masked_.copies_due = tree::now_ms() + in_ms;
+    if (!members_.wanted().empty()) copies_.due = tree::now_ms() + in_ms;
 }
 
 void Root::copies_are_due() {
-    if (masked_.copies_due == 0 || tree::now_ms() < masked_.copies_due || finalize_released_ || over())
-        return;
-    masked_.copies_due = 0;
+    if (copies_.due == 0 || tree::now_ms() < copies_.due || finalize_released_ || over()) return;
+    copies_.due = 0;
     if (members_.lacking().empty()) return;
-    masked_.makes = true;
+    copies_.makes = true;
     const Outcome outcome =
         checkpoint_.take(renewal("copies", members_.wanted()), store::LevelName::files, 0);
-    masked_.makes = false;
-    masked_.trouble = outcome.ok ? "" : outcome.line;
+    copies_.makes = false;
+    copies_.trouble = outcome.ok ? "" : outcome.line;
     if (outcome.ok) members_.renewed();
     note(journal::Kind::renewal,
          {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}, {"origin", "copies"}});
-    if (outcome.ok || masked_.waits || over()) return;
+    if (outcome.ok || copies_.waits || over()) return;
     spdlog::info("copies: {}", outcome.line);
     make_copies(kLaterMs);
 }
@@ -120,39 +120,39 @@ void Root::copy_ended(const wire::CopyEnded& said) {
 void Root::promoted(const wire::Promoted& said) {
     start_.roster().moved(said.rank, said.pid);
     members_.promoted(said.rank);
-    if (injector_) injector_->leads(said.rank);
+    if (copies_.injector) copies_.injector->leads(said.rank);
     const std::string line =
         fmt::format("rank {} on {} {}: its copy goes on in its place", said.rank, said.host, said.how);
     say(line);
     note_copy("leads", said.rank, said.host, said.pid, said.how);
-    masked_.deaths.push_back({said.rank, said.host, line, tree::now_ms()});
+    copies_.deaths.push_back({said.rank, said.host, line, tree::now_ms()});
     if (checkpoint_.in_progress()) checkpoint_.disturbed(line);
-    masked_.waits = true;
-    masked_.tries = 0;
+    copies_.waits = true;
+    copies_.tries = 0;
 }
 
 // Before all other requests. One that fails is tried again: another rank may have died in it.
 void Root::recover() {
     copies_are_due();
-    if (!masked_.waits || over() || finalize_released_) return;
-    masked_.waits = false;
+    if (!copies_.waits || over() || finalize_released_) return;
+    copies_.waits = false;
     const Request request = renewal("recovery", {});
-    const size_t deaths = masked_.deaths.size();
+    const size_t deaths = copies_.deaths.size();
     note(journal::Kind::request, {{"origin", request.origin}, {"stop", false}});
     const Outcome outcome = checkpoint_.take(request, store::LevelName::files, 0);
     answer_renewal(request, outcome);
     if (outcome.ok) return all_went_on(outcome, deaths);
-    if (masked_.waits || over() || losses_.any()) return;  // the next one sees to it
-    masked_.waits = ++masked_.tries < kTries;
-    if (!masked_.waits) fail_job(fmt::format("a rank's copy could not take its place: {}", outcome.line));
+    if (copies_.waits || over() || losses_.any()) return;  // the next one sees to it
+    copies_.waits = ++copies_.tries < kTries;
+    if (!copies_.waits) fail_job(fmt::format("a rank's copy could not take its place: {}", outcome.line));
 }
 
 // One that came after the ranks were told to go on has a renewal of its own.
 void Root::all_went_on(const Outcome& outcome, size_t deaths) {
     members_.renewed();
     for (; deaths > 0; --deaths) {
-        const Death death = masked_.deaths.front();
-        masked_.deaths.pop_front();
+        const Death death = copies_.deaths.front();
+        copies_.deaths.pop_front();
         const double seconds = seconds_since(death.at);
         // Until this renewal began, with all that were given up.
         json phases = {{"wait", std::max(0.0, seconds - outcome.seconds)}};
@@ -163,8 +163,8 @@ void Root::all_went_on(const Outcome& outcome, size_t deaths) {
                                      {"seconds", seconds},
                                      {"phases", phases},
                                      {"epoch", members_.epoch()}});
-        ++masked_.count;
-        masked_.seconds += seconds;
+        ++copies_.masked;
+        copies_.seconds += seconds;
     }
     if (replaces_copies()) make_copies(kLaterMs);
 }
@@ -174,12 +174,10 @@ void Root::all_went_on(const Outcome& outcome, size_t deaths) {
 // Why this rank, which shall have a copy, has none.
 std::string Root::why_no_copy(int32_t rank) const {
     if (const std::string why = members_.why_none(rank); !why.empty()) return why;
-    return masked_.trouble;
+    return copies_.trouble;
 }
 
-bool Root::copies_are_on_their_way() const {
-    return masked_.makes || masked_.copies_due > 0 || masked_.waits;
-}
+bool Root::copies_are_on_their_way() const { return copies_.makes || copies_.due > 0 || copies_.waits; }
 
 json Root::copies_json() const {
     if (!settings_.message_log) return {};
@@ -200,9 +198,9 @@ json Root::copies_json() const {
             {"wanted_ranks", members_.wanted().text(200)},
             {"had", members_.had().count()},
             {"epoch", members_.epoch()},
-            {"masked", masked_.count},
-            {"masked_seconds", masked_.seconds},
-            {"unmasked_yet", masked_.deaths.size()},
+            {"masked", copies_.masked},
+            {"masked_seconds", copies_.seconds},
+            {"unmasked_yet", copies_.deaths.size()},
             {"ranks", ranks}};
 }
 

@@ -56,7 +56,7 @@ void Root::from_node(int child, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
         start_.moved(*m);
     } else if (heard_of_copies(message)) {
-        // What follows is done in the root's own turn.
+        // The rest is done in the root's own turn.
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {

@@ -240,23 +240,24 @@ class Root {
         std::string host, line;
         int64_t at;  // ms
     };
-    struct {
-        bool waits = false;  // a copy has its rank's place, and the ranks no world with it
-        int tries = 0;
-        int64_t copies_due = 0;    // ms; 0 = none are wanted
-        bool makes = false;        // copies, at this moment
-        std::string trouble;       // why the newest renewal has made none; "" = it has
-        std::deque<Death> deaths;  // that are not masked yet
-        uint32_t count = 0;        // of those that are
-        double seconds = 0;        // they took together
-    } masked_;
+    // A client that waits until the copies are there that it wants.
     struct Steering {
         int client;
         int64_t until;  // ms
         double patience;
     };
-    std::deque<Steering> steering_;
-    std::optional<Injector> injector_;
+    struct {
+        bool waits = false;  // a copy has its rank's place, and the ranks no world with it
+        int tries = 0;
+        int64_t due = 0;           // ms; 0 = none are wanted
+        bool makes = false;        // at this moment
+        std::string trouble;       // why the newest renewal has made none; "" = it has
+        std::deque<Death> deaths;  // that are not masked yet
+        uint32_t masked = 0;       // deaths that are
+        double seconds = 0;        // these took together
+        std::deque<Steering> asked;
+        std::optional<Injector> injector;
+    } copies_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};

@@ -52,14 +52,15 @@ void Root::steer(int client, const ControlRequest& request) {
                                   {"had", members_.had().count()},
                                   {"epoch", members_.epoch()}});
     members_.forget_reasons();
-    masked_.trouble.clear();
-    masked_.copies_due = 0;
+    copies_.trouble.clear();
+    copies_.due = 0;
     if (!members_.lacking().empty()) make_copies(0);
     const double patience = request.timeout > 0 ? request.timeout : kPatience;
-    steering_.push_back({client, tree::now_ms() + static_cast<int64_t>(patience * 1000), patience});
+    copies_.asked.push_back({client, tree::now_ms() + static_cast<int64_t>(patience * 1000), patience});
 }
 
-// What is wanted and is not there, as a line; `known`: why, of all of it, and nobody is about to change it.
+// Names what is wanted and is not there, in a line; `known`: why, of all of it, and nobody is about to change
+// it.
 std::string Root::what_is_missing(bool& known) const {
     const tree::Ranks lacking = members_.lacking();
     tree::Ranks unwanted = members_.had();
@@ -80,14 +81,14 @@ std::string Root::what_is_missing(bool& known) const {
 
 // Each client hears when what is wanted is there, when it cannot be, or when its time is over.
 void Root::answer_steering(bool last) {
-    if (steering_.empty()) return;
+    if (copies_.asked.empty()) return;
     bool known = false;
     const std::string why = what_is_missing(known);
     const tree::Ranks& wanted = members_.wanted();
     const int64_t now = tree::now_ms();
-    for (size_t left = steering_.size(); left > 0; --left) {
-        const Steering one = steering_.front();
-        steering_.pop_front();
+    for (size_t left = copies_.asked.size(); left > 0; --left) {
+        const Steering one = copies_.asked.front();
+        copies_.asked.pop_front();
         if (why.empty())
             answer_steering(
                 one.client, ExitCode::ok,
@@ -102,7 +103,7 @@ void Root::answer_steering(bool last) {
             answer_steering(one.client, ExitCode::timeout,
                             fmt::format("not within {:.0f} s: {}", one.patience, why));
         else
-            steering_.push_back(one);
+            copies_.asked.push_back(one);
     }
 }
 
@@ -124,19 +125,19 @@ std::vector<Injector::Process> Root::processes() const {
 void Root::inject() {
     if (!settings_.injection || !running_ || finalize_released_ || over()) return;
     const int64_t now = tree::now_ms();
-    if (!injector_) injector_.emplace(*settings_.injection, settings_.restarts);
-    if (!injector_->has_begun()) {
+    if (!copies_.injector) copies_.injector.emplace(*settings_.injection, settings_.restarts);
+    if (!copies_.injector->has_begun()) {
         if (copies_are_on_their_way()) return;
-        injector_->begin(now);
+        copies_.injector->begin(now);
     }
-    if (auto who = injector_->due(now, processes()))
-        tree_.broadcast(wire::Inject{injector_->count() + 1, who->rank, who->pid});
+    if (auto who = copies_.injector->due(now, processes()))
+        tree_.broadcast(wire::Inject{copies_.injector->count() + 1, who->rank, who->pid});
 }
 
 void Root::injected(const wire::Injected& said) {
-    if (!injector_ || said.number != injector_->count() + 1) return;
-    injector_->killed(said.pid);
-    const double seconds = injector_->seconds(tree::now_ms());
+    if (!copies_.injector || said.number != copies_.injector->count() + 1) return;
+    copies_.injector->killed(said.pid);
+    const double seconds = copies_.injector->seconds(tree::now_ms());
     say(fmt::format("injected failure {}, after {:.1f} s: rank {}{}, process {} on {}, is killed",
                     said.number, seconds, said.rank, said.copy ? "'s copy" : "", said.pid, said.host));
     note(journal::Kind::injected, {{"number", said.number},

@@ -17,8 +17,11 @@ from harness import PROGRAMS, Job, Scratch, check
 RANKS = 2
 
 
+ENV = dict(os.environ, STEADY_PAUSE="3000")  # us a step
+
+
 def program(mpi, steps):
-    return [PROGRAMS / f"mix.{mpi}", str(steps), "1000"]
+    return [PROGRAMS / f"steady.{mpi}", str(steps)]
 
 
 def members(job):
@@ -52,7 +55,7 @@ def seen(mpi):
     with Scratch(f"members-{mpi}") as cwd:
         native = harness.native(program(mpi, 1500), RANKS, mpi, cwd)
         reader, writer = os.pipe()  # standard input that does not end: no copy of rank 0
-        with Job.run(program(mpi, 1500), RANKS, cwd, mpi=mpi, extra=["--replicas", "all"], stdin=reader) as job:
+        with Job.run(program(mpi, 1500), RANKS, cwd, mpi=mpi, env=ENV, extra=["--replicas", "all"], stdin=reader) as job:
             first = wait_for(job, "a copy of rank 1", lambda said: follows(said, 1))
             check(first["of"][0]["copy"] != "follows" and "standard input" in first["of"][0]["why"], first)
             check((first["wanted"], first["had"], first["masked"]) == (2, 1, 0), first)
@@ -86,8 +89,8 @@ def seen(mpi):
 def degree(mpi):
     """`fermata replicas` gives a running job copies, and takes them away again."""
     with Scratch("members-degree") as cwd:
-        native = harness.native(program(mpi, 2500), RANKS, mpi, cwd)
-        with Job.run(program(mpi, 2500), RANKS, cwd, mpi=mpi, extra=["--message-log"]) as job:
+        native = harness.native(program(mpi, 2000), RANKS, mpi, cwd)
+        with Job.run(program(mpi, 2000), RANKS, cwd, mpi=mpi, env=ENV, extra=["--message-log"]) as job:
             job.wait_until(lambda: job.ask("replicas", "0").returncode == 0, "ranks")
             done = job.ask("replicas", "all")
             check(done.returncode == 0 and "2 of 2 ranks have a copy: 0-1" in done.stdout, f"{done.stdout}{done.stderr}")
@@ -111,7 +114,7 @@ def degree(mpi):
             errors = job.errors()
         check(lines == native, f"{len(lines)} lines, natively {len(native)}\n{errors}")
         check("has no copy" not in errors and errors.count("its copy goes on") == 1, f"more than one line on a copy:\n{errors}")
-    with Scratch("members-none") as cwd, Job.run(program(mpi, 1500), RANKS, cwd, mpi=mpi) as job:
+    with Scratch("members-none") as cwd, Job.run(program(mpi, 1500), RANKS, cwd, mpi=mpi, env=ENV) as job:
         job.wait_until(lambda: job.ask("status").returncode == 0, "the job")
         done = job.ask("replicas", "all")
         check(done.returncode == 3 and "--message-log" in done.stderr, f"{done.returncode} {done.stderr}")
@@ -122,8 +125,8 @@ def injected(mpi):
     """Each failure is a line and an event; a job whose ranks have copies goes on, or ends with a line."""
     law = "exponential:mtbf=1s,seed=8"
     with Scratch("members-injected") as cwd:
-        native = harness.native(program(mpi, 1500), RANKS, mpi, cwd)
-        with Job.run(program(mpi, 1500), RANKS, cwd, mpi=mpi, extra=["--replicas", "all", "--inject", law]) as job:
+        native = harness.native(program(mpi, 900), RANKS, mpi, cwd)
+        with Job.run(program(mpi, 900), RANKS, cwd, mpi=mpi, env=ENV, extra=["--replicas", "all", "--inject", law]) as job:
             job.end()
             errors, lines = job.errors(), job.lines()
         said = re.findall(r"injected failure (\d+), after (\S+) s: rank (\d+)('s copy)?, process (\d+) on \S+, is killed", errors)

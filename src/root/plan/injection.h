@@ -50,8 +50,8 @@ class Injector {
 
     void begin(int64_t now);
     bool has_begun() const { return begun_ > 0; }
-    // Who dies now, out of those that live, in the order of their ranks; none: nobody yet. Asked again until
-    // killed() has said that somebody was.
+    // Names who dies now, out of those that live, in the order of their ranks; none: nobody yet. Asked again
+    // until killed() has said that somebody was.
     std::optional<Process> due(int64_t now, std::vector<Process> living);
     void killed(int32_t pid);
     // The copy has its rank's place, and the time that it had.
