@@ -52,6 +52,15 @@ void Ranks::gets_no_copy(Rank who) {
     }
 }
 
+// A renewal was given up: nobody writes what its ranks write.
+void Ranks::forget_unmade_copies() {
+    for (auto& rank : ranks_) {
+        if (has_copy(rank->rank)) continue;
+        rank->output.copy_is_gone();
+        rank->error.copy_is_gone();
+    }
+}
+
 bool Ranks::stays(Rank who, pid_t pid) {
     auto is = [&](const Child& child) { return child.pid == pid; };
     auto at = std::find_if(left_.begin(), left_.end(), is);

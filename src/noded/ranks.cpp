@@ -269,6 +269,7 @@ void Ranks::invite_ranks() {
 void Ranks::renewed(bool goes_on) {
     order_.reset();
     strangers_ = strangers_ || (next_ && !goes_on);
+    if (!goes_on) forget_unmade_copies();
     if (goes_on && next_) {
         if (!copies_wanted_.empty()) copys_worlds_.push_back(std::move(pmi_));
         pmi_ = std::move(next_);

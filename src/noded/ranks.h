@@ -105,6 +105,7 @@ class Ranks {
     void bury_strangers();
     void watch(Started& rank, short revents);
     bool promote(Started& rank, int status);
+    void forget_unmade_copies();
     void refuse_parted(Started& rank);
     void watch_copies();
     void hand_up_output();

@@ -149,7 +149,6 @@ void Root::recover() {
 
 // One that came after the ranks were told to go on has a renewal of its own.
 void Root::all_went_on(const Outcome& outcome, size_t deaths) {
-    members_.renewed();
     for (; deaths > 0; --deaths) {
         const Death death = copies_.deaths.front();
         copies_.deaths.pop_front();
