@@ -46,6 +46,7 @@ void Root::steer(int client, const ControlRequest& request) {
     } catch (const Error& error) {
         return answer_steering(client, error.code(), error.what());
     }
+    settings_.replicas = words_of(members_.wanted());
     note(journal::Kind::replica, {{"what", "wanted"},
                                   {"ranks", members_.wanted().text(200)},
                                   {"wanted", members_.wanted().count()},

@@ -60,6 +60,15 @@ tree::Ranks replicated(const std::string& words, uint32_t ranks) {
     return spread(count, ranks);
 }
 
+std::string words_of(const tree::Ranks& ranks) {
+    if (ranks.empty()) return "0";
+    std::string words;  // with a dash in each: "3" alone would be a number
+    for (const wire::Run& run : ranks.runs())
+        words += fmt::format("{}{}-{}", words.empty() ? "" : ",", run.first,
+                             run.first + static_cast<int32_t>(run.count) - 1);
+    return words;
+}
+
 tree::Ranks replicated(const std::string& words, uint32_t ranks, const tree::Ranks& now) {
     if (words.empty() || (words[0] != '+' && words[0] != '-')) return replicated(words, ranks);
     const std::string rest = words.substr(1);

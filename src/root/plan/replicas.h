@@ -14,4 +14,7 @@ tree::Ranks replicated(const std::string& words, uint32_t ranks);
 // The same of words that may also change what there is: with a + or - in front, "+0,4-7" or "-2".
 tree::Ranks replicated(const std::string& words, uint32_t ranks, const tree::Ranks& now);
 
+// Words that say these ranks, whatever the job's size.
+std::string words_of(const tree::Ranks& ranks);
+
 }  // namespace fermata::root

@@ -73,6 +73,11 @@ TEST(Replicas, WordsOfTheOption) {
         EXPECT_THROW(replicated(wrong, 4), Error) << wrong;
 }
 
+TEST(Replicas, WordsOfRanksSayThem) {
+    for (const tree::Ranks& some : {ranks({}), ranks({0}), ranks({3}), ranks({1, 2}), ranks({0, 2, 3})})
+        EXPECT_EQ(replicated(words_of(some), 4), some) << words_of(some);
+}
+
 TEST(Replicas, WordsThatChangeIt) {
     const tree::Ranks now = ranks({0, 2});
     EXPECT_EQ(replicated("+3", 4, now), ranks({0, 2, 3}));
