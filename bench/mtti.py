@@ -126,16 +126,18 @@ def with_error(runs, draw, rounds=2000):
     return mean, [again[int(len(again) * 0.16)], again[int(len(again) * 0.84)]]
 
 
-def formula(options):
-    """By `fermata predict`; without copies it is the single ones' integral."""
-    shares = ",".join(f"{degree}%" for degree in options.degrees)
+def predicted(options):
+    """Mean times by `fermata predict`, by degree."""
+    shares = ",".join(f"{degree}%" for degree in options.degrees if degree > 0)
     words = ["predict", "-n", options.ranks, "--rank-mtbf", f"{options.mtbf}s", "--shape", options.shape, "--replicas", shares,
              "--checkpoint", "1s", "--json"]
     said = subprocess.run([harness.FERMATA, *map(str, words)], capture_output=True, text=True)
-    return json.loads(said.stdout) if said.returncode == 0 else {"error": said.stderr.strip()}
+    harness.check(said.returncode == 0, said.stderr)
+    return {round(100 * one["share"]): one["mtti"] for one in json.loads(said.stdout)["replication"]["shares"]}
 
 
 def integral(ranks, pairs, mtbf, shape):
+    """The same by another program, also without copies."""
     scale = mtbf / math.gamma(1 + 1 / shape)
     step, total, t = scale / 2000, 0.0, 0.0
     while t < 60 * scale:
@@ -227,7 +229,7 @@ def main():
     if options.json:
         pathlib.Path(options.json).write_text(json.dumps({
             "options": {name: getattr(options, name) for name in ("ranks", "mtbf", "shape", "horizon", "seeds")},
-            "when": time.strftime("%Y-%m-%d %H:%M"), "cores": os.cpu_count(), "predict": formula(options), "rows": rows, "runs": runs}, indent=1) + "\n")
+            "when": time.strftime("%Y-%m-%d %H:%M"), "cores": os.cpu_count(), "predict": predicted(options), "rows": rows, "runs": runs}, indent=1) + "\n")
     if options.svg:
         plot(rows, options, options.svg)
 

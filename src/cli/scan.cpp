@@ -1,6 +1,7 @@
 #include "cli/scan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -132,6 +133,8 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
     for (size_t at = 0; at < words.size(); ++at) {
         std::string word = words[at];
         if (sub.get_name() == "replicas" && names_ranks(word)) {
+            if (std::exchange(found.has_ranks, true))
+                wrong(sub, "'{}' was not expected: one word says which ranks, as 0,4-7", visible(word));
             found.own.push_back("--of=" + word);
             continue;
         }

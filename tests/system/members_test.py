@@ -103,8 +103,8 @@ def degree(mpi):
             said = json.loads(done.stdout)
             check(done.returncode == 0 and said["replicas"]["had"] == said["replicas"]["wanted"] == 1, done.stdout)
             check(not os.path.exists(f"/proc/{taken}"), "the copy of rank 1 is still there")
-            for words in ["+7", "3", "x", "+"]:
-                done = job.ask("replicas", words)
+            for words in ["+7", "3", "x", "+", "0 1"]:
+                done = job.ask("replicas", *words.split())
                 check(done.returncode == 2 and "replicas" in done.stderr, f"{words}: {done.returncode} {done.stderr}")
             done = job.ask("replicas", "+1", "--timeout", "0.000001s")
             check(done.returncode in (0, 4), f"{done.returncode} {done.stderr}")
