@@ -15,6 +15,7 @@
 #include "base/fd.h"
 #include "base/text.h"
 #include "cli/commands.h"
+#include "cli/copies.h"
 #include "cli/job_repair.h"
 #include "cli/watch.h"
 #include "launch/library_at.h"
@@ -275,6 +276,7 @@ void print_status(const json& s, bool waits) {
     fmt::print("  running for  {:.0f} s, supervisor pid {}\n", s.value("seconds", 0.0), s.value("pid", 0));
     print_schedule(s.value("schedule", json::object()));
     print_levels(s.value("memory", json::object()));
+    print_copies(s.value("replicas", json()));
     if (auto own = s.find("own_state"); own != s.end() && own->is_string())
         fmt::print("  own state    {}\n",
                    own->get<std::string>().empty() ? "not saved yet" : text("own_state"));
@@ -359,6 +361,25 @@ int renew(const RenewOptions& options) {
     if (launch::names_a_place(request.renewal.mpi))
         request.renewal.mpi = std::filesystem::absolute(request.renewal.mpi).string();
     return go_through_phases(options, request, job);
+}
+
+int replicas(const ReplicasOptions& options) {
+    std::string job = find_job(options.which);
+    root::ControlRequest request;
+    request.verb = "replicas";
+    request.replicas = options.of;
+    request.timeout = options.timeout;
+    // The root ends the wait; this is only for a root that hangs.
+    json answer = ask(connect_or_fail(job), job, request, options.timeout + 7200);
+    const int code = answer.value("code", 1);
+    const std::string line = answer.value("line", "");
+    if (options.json) print_json(answer);
+    if (code != 0) std::fprintf(stderr, "fermata: error: %s\n", line.c_str());
+    if (options.json || !answer["replicas"].is_object()) return code;
+    fmt::print("job {}{}{}\n", visible(job), code == 0 && !line.empty() ? ": " : "",
+               code == 0 ? visible(line) : "");
+    print_copies(answer["replicas"]);
+    return code;
 }
 
 int status(const StatusOptions& options) {

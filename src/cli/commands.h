@@ -46,6 +46,14 @@ struct RenewOptions {
 };
 int renew(const RenewOptions& options);
 
+struct ReplicasOptions {
+    JobChoice which;
+    std::string of;  // "": only asked
+    double timeout = 0;
+    bool json = false;
+};
+int replicas(const ReplicasOptions& options);
+
 struct StoreOptions {
     std::string ckpt_dir = "fermata-ckpt";
     std::optional<uint32_t> generation;

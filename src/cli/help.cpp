@@ -64,6 +64,14 @@ const std::map<std::string, Text>& texts() {
 At a safe moment every rank gets a fresh MPI library in place, of the same kind or another: no image is written, the program stays where it is.
 For jobs under `fermata run --launcher own`.
 )"}},
+        {"replicas", {"[OPTIONS] [all|N|P%|LIST|+LIST|-LIST]", R"(Examples:
+  fermata replicas --job solver-4711             which ranks have a copy, or why not
+  fermata replicas --job solver-4711 50%         every other rank; 0: none
+  fermata replicas --job solver-4711 +3,8-11     these, too; -LIST: these no more
+
+Returns 0 once the wanted copies are there, 3 with the reason where one cannot be, 4 when T was not enough.
+For jobs under `fermata run --replicas` or `--message-log`.
+)"}},
         {"cancel", {"[OPTIONS]", "Example:\n  fermata cancel --job solver-4711\n"}},
         {"list", {"[OPTIONS]", "Example:\n  fermata list --ckpt-dir ckpt\n"}},
         {"verify", {"[OPTIONS]", "Example:\n  fermata verify --ckpt-dir ckpt --generation 7\n"}},

@@ -10,6 +10,7 @@
 #include "cli/batch.h"
 #include "cli/commands.h"
 #include "cli/completion.h"
+#include "cli/copies.h"
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/predict.h"
@@ -243,10 +244,12 @@ struct Words {
     Texts texts;
     life::SubmitOptions submit;
     bool check = false, json = false;
+    std::string inject;
     cli::CheckpointOptions checkpoint;
     cli::StatusOptions status;
     cli::CancelOptions cancel;
     cli::RenewOptions renew;
+    cli::ReplicasWords replicas;
     std::string renew_timeout;
     cli::StoreOptions store;
     bool repair = false;  // verify
@@ -267,6 +270,10 @@ void add_run(CLI::App* app, Words& w) {
            "--replicas", w.submit.of_own.replicas,
            "ranks that have a copy, which takes over when the rank dies: all, a number, a part or a list")
         ->type_name("all|N|P%|LIST");
+    app->add_option("--inject", w.inject,
+                    "for tests of resilience: kill ranks and copies as a law says, "
+                    "weibull:shape=0.7,scale=T,seed=K or exponential:mtbf=T")
+        ->type_name("LAW:WORDS");
     app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
     app->add_flag("--json", w.json, "with --check: answer as JSON");
 }
@@ -291,6 +298,7 @@ int run(Words& w) {
     if (w.check) return cli::check_programs(life::parts_of(w.submit), w.json);
     finish_submit_options(w.submit, w.texts);
     finish_message_log(w.submit);
+    if (!w.inject.empty()) w.submit.inject = root::Injection::parse(w.inject);
     return life::run(w.submit);
 }
 
@@ -437,6 +445,12 @@ constexpr struct {
          if (!w.renew_timeout.empty()) w.renew.timeout = parse_duration(w.renew_timeout, "--timeout");
          return cli::renew(w.renew);
      }},
+    {"replicas", "which ranks of a running job have copies, and which shall have one",
+     [](CLI::App* app, Words& w) {
+         add_job_choice(app, w.replicas.which);
+         cli::add_replicas(app, w.replicas);
+     },
+     [](Words& w) { return cli::replicas(cli::options_of(w.replicas)); }},
     {"status", "what running jobs do", add_status, [](Words& w) { return cli::status(w.status); }},
     {"cancel", "end a running job", add_cancel, [](Words& w) { return cli::cancel(w.cancel); }},
     {"list", "generations in a checkpoint directory", add_store,

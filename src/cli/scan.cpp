@@ -1,6 +1,7 @@
 #include "cli/scan.h"
 
 #include <algorithm>
+#include <utility>
 
 #include "base/error.h"
 #include "base/text.h"
@@ -116,6 +117,12 @@ void take_programs(const CLI::App& sub, const std::vector<std::string>& words, S
     }
 }
 
+// "50%", "all", "+0,2", "-3": what `fermata replicas` takes without an option.
+bool names_ranks(const std::string& word) {
+    return !word.empty() &&
+           (word[0] != '-' || (word.size() > 1 && word[1] >= '0' && word[1] <= '9') || word == "-all");
+}
+
 }  // namespace
 
 Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
@@ -125,6 +132,12 @@ Scanned scan(const CLI::App& sub, const std::vector<std::string>& words) {
     const bool has_mpiexec = takes_program || sub.get_name() == "restart";
     for (size_t at = 0; at < words.size(); ++at) {
         std::string word = words[at];
+        if (sub.get_name() == "replicas" && names_ranks(word)) {
+            if (std::exchange(found.has_ranks, true))
+                wrong(sub, "'{}' was not expected: one word says which ranks, as 0,4-7", visible(word));
+            found.own.push_back("--of=" + word);
+            continue;
+        }
         if (!word.starts_with("-") || word == "-" || word == "--") {
             if (takes_directory && word != "--" && word != "-" && !found.has_directory) {
                 found.has_directory = true;

@@ -22,6 +22,7 @@ struct Scanned {
     std::vector<ScannedPart> more;      // programs behind it
     bool help = false;
     bool has_directory = false;  // a word named it
+    bool has_ranks = false;      // likewise
 };
 
 // `words`: what follows the subcommand's name. Throws Error (exit code 2) that names the word and what to do.

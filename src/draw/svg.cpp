@@ -34,6 +34,7 @@ svg text.bad { fill: #b00020; }
 .write { fill: #7da7d9; } .flush { fill: #9b7fc1; } .lost { fill: #d62839; } .fail { fill: #7a0014; stroke: #7a0014; }
 .bar { fill: #7da7d9; } .floor { stroke: #d62839; stroke-dasharray: 5 3; fill: none; }
 .one { stroke: #3f6fb5; fill: none; stroke-width: 2; } .two { stroke: #c2571a; fill: none; stroke-width: 2; }
+.masked { fill: #0b6e6e; stroke: #0b6e6e; }
 .mark { fill: #c2571a; } .mark2 { fill: #3f6fb5; }
 .h0 { fill: #f3f5f9; } .h1 { fill: #dbe5f3; } .h2 { fill: #b4cbe8; } .h3 { fill: #86a9d8; } .h4 { fill: #5682c0; }
 .h5 { fill: #33599b; } .h6 { fill: #1c3670; }

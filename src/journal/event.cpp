@@ -20,10 +20,20 @@ constexpr struct {
     Kind kind;
     const char* name;
 } kKinds[] = {
-    {Kind::start, "start"},     {Kind::running, "running"},       {Kind::request, "request"},
-    {Kind::phase, "phase"},     {Kind::checkpoint, "checkpoint"}, {Kind::copy, "copy"},
-    {Kind::renewal, "renewal"}, {Kind::masked, "masked"},         {Kind::loss, "loss"},
-    {Kind::end, "end"},         {Kind::restart, "restart"},       {Kind::given_up, "given-up"},
+    {Kind::start, "start"},
+    {Kind::running, "running"},
+    {Kind::request, "request"},
+    {Kind::phase, "phase"},
+    {Kind::checkpoint, "checkpoint"},
+    {Kind::copy, "copy"},
+    {Kind::renewal, "renewal"},
+    {Kind::masked, "masked"},
+    {Kind::replica, "replica"},
+    {Kind::loss, "loss"},
+    {Kind::end, "end"},
+    {Kind::restart, "restart"},
+    {Kind::given_up, "given-up"},
+    {Kind::injected, "injected"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -90,6 +100,14 @@ std::string dumped(const Event& event, size_t most_text) {
         line[name] = std::move(kept);
     }
     return line.dump(-1, ' ', false, nlohmann::ordered_json::error_handler_t::replace) + "\n";
+}
+
+std::string what_became_of_copy(const std::string& what) {
+    if (what == "made") return "it has a copy";
+    if (what == "refused") return "it gets no copy";
+    if (what == "ended") return "its copy has ended";
+    if (what == "leads") return "its copy has its place";
+    return "its copy: " + what;
 }
 
 }  // namespace
@@ -188,7 +206,15 @@ std::string sentence(const Event& event) {
                                with(", the last on ", text("last")),
                                with(", where it waited: ", text("waits")));
         case Kind::masked:
-            return text("line");
+            return fmt::format("{}; all ranks went on after {:.2f} s", text("line"), number("seconds"));
+        case Kind::injected:
+            return fmt::format("failure {:.0f} is injected: rank {:.0f}{}, process {:.0f}{}",
+                               number("number"), number("rank"),
+                               event.fields.value("copy", json()) == true ? "'s copy" : "", number("pid"),
+                               with(" on ", text("host")));
+        case Kind::replica:
+            return fmt::format("rank {:.0f}: {}{}", number("rank"), what_became_of_copy(text("what")),
+                               with(": ", text("why")));
         case Kind::renewal:
             return fmt::format("renewal: {}", text("line"));
         case Kind::checkpoint:

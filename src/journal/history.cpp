@@ -8,6 +8,7 @@ namespace fermata::journal {
 namespace {
 
 constexpr int kStopped = 85, kCancelled = 143;
+constexpr size_t kMostPhases = 32;
 
 // Numbers of a journal may be anything.
 double bounded(const Event& event, const char* name, double most = 1e15) {
@@ -52,6 +53,16 @@ CheckpointTaken checkpoint_of(const Event& event, std::vector<PhaseTaken> phases
     return one;
 }
 
+Masked masked_of(const Event& event) {
+    Masked one{event.time_ms, bounded(event, "seconds", 1e9), text_in(event, "line"), {}};
+    auto phases = event.fields.find("phases");
+    if (phases == event.fields.end() || !phases->is_object()) return one;
+    for (auto& [name, seconds] : phases->items())
+        if (seconds.is_number() && one.phases.size() < kMostPhases)
+            one.phases.emplace_back(name, std::clamp(seconds.get<double>(), 0.0, 1e9));
+    return one;
+}
+
 void take(History& history, const Event& event) {
     if (event.kind == Kind::start) return begin_life(history, event);
     if (event.kind == Kind::given_up) history.given_up = text_in(event, "why");
@@ -71,6 +82,7 @@ void take(History& history, const Event& event) {
             life.phases.clear();
             break;
         case Kind::masked:  // nothing was lost
+            life.masked.push_back(masked_of(event));
             break;
         case Kind::phase:
             life.phases.push_back({text_in(event, "phase"), text_in(event, "generation"),
@@ -100,6 +112,8 @@ void take(History& history, const Event& event) {
             return;  // its life is over
         case Kind::start:
         case Kind::renewal:
+        case Kind::replica:
+        case Kind::injected:
         case Kind::given_up:
             break;
     }
@@ -137,6 +151,19 @@ size_t History::failures() const {
     return static_cast<size_t>(std::count_if(lives.begin(), lives.end(), [](const Life& life) {
         return life.running != 0 && life.failure().has_value();
     }));
+}
+
+size_t History::masked() const {
+    size_t all = 0;
+    for (const Life& life : lives) all += life.masked.size();
+    return all;
+}
+
+double History::masking() const {
+    double sum = 0;
+    for (const Life& life : lives)
+        for (const Masked& one : life.masked) sum += one.seconds;
+    return sum;
 }
 
 std::vector<double> History::recoveries() const {

@@ -4,6 +4,7 @@
 
 #include <optional>
 #include <string>
+#include <utility>
 #include <vector>
 
 #include "journal/event.h"
@@ -36,6 +37,16 @@ struct CopyMade {
     double bytes = 0, seconds = 0;
 };
 
+// A rank's death that the job has survived as it ran, since the rank had a copy.
+struct Masked {
+    int64_t end = 0;     // all ranks went on
+    double seconds = 0;  // since the death was seen
+    std::string line;
+    std::vector<std::pair<std::string, double>> phases;
+
+    int64_t death() const { return end - static_cast<int64_t>(seconds * 1000); }
+};
+
 struct Failure {
     int64_t time = 0;
     std::string why, host;
@@ -53,6 +64,7 @@ struct Life {
     std::vector<CheckpointTaken> checkpoints;
     std::vector<CopyMade> copies;
     std::vector<Failure> losses;
+    std::vector<Masked> masked;
     std::vector<PhaseTaken> phases;  // of a checkpoint whose end is not there (yet)
 
     // The failure that ended it, if one did: a loss, or an end with another code than 0, 85 and 143.
@@ -75,6 +87,8 @@ struct History {
     int ranks() const;
     double running() const;  // seconds that its ranks ran, over all lives
     size_t failures() const;
+    size_t masked() const;   // deaths of ranks
+    double masking() const;  // seconds that those took
     // Seconds from a failure until all ranks ran again, one for each that the job came back from.
     std::vector<double> recoveries() const;
     // Work of a life that the next one did again, seconds; 0 when nothing is known.

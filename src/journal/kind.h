@@ -15,6 +15,8 @@ enum class Kind {
     copy,
     renewal,
     masked,
+    replica,
+    injected,
     loss,
     end,
     restart,

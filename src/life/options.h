@@ -29,7 +29,12 @@ struct TellingOptions {
     std::string metrics;  // a file for Prometheus; empty = none
 };
 
-struct SubmitOptions : TellingOptions {
+// TestingOptions make trouble, to see what becomes of a job.
+struct TestingOptions {
+    std::optional<root::Injection> inject;
+};
+
+struct SubmitOptions : TellingOptions, TestingOptions {
     int ranks = 0;
     std::string mpi = "auto";
     std::string ckpt_dir = "fermata-ckpt";

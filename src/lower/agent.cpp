@@ -541,6 +541,8 @@ std::optional<Event> Agent::capture() {
 std::optional<Event> Agent::hop() {
     take_place(*link_);
     for (const std::string& line : checkpoint_->hop->start(*link_)) warn(line, checkpoint_->epoch);
+    if (const std::string& why = checkpoint_->hop->no_copy(); !why.empty())
+        link_->send(wire::NoCopy{static_cast<int32_t>(rank().number()), "", why});
     return checkpoint_->hop->failed() ? Event::ended : Event::child_writes;
 }
 

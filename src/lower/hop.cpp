@@ -177,11 +177,10 @@ wire::Saved Hop::conclude() {
 
 void Hop::prepare_to_stay() {
     if (order_.copies.empty()) return;
-    std::string why = why_not_stay();
-    if (why.empty())
-        if (const char* upper = the_upper()->log_begin_copy()) why = upper;
-    stays_ = why.empty();
-    if (!stays_) warnings_.push_back(fmt::format("rank {} gets no copy: {}", rank_.number(), why));
+    no_copy_ = why_not_stay();
+    if (no_copy_.empty())
+        if (const char* upper = the_upper()->log_begin_copy()) no_copy_ = upper;
+    stays_ = no_copy_.empty();
 }
 
 void Hop::hand_over(tree::AgentLink& link) {
@@ -207,8 +206,7 @@ std::unique_ptr<tree::AgentLink> Hop::let_go_and_stay(tree::AgentLink& link) {
     try {
         own = stay_behind(config_);
     } catch (const std::exception& error) {  // as without a copy
-        link.send(wire::Warning{fmt::format("rank {} gets no copy: {}", rank_.number(), error.what()),
-                                order_.epoch});
+        link.send(wire::NoCopy{static_cast<int32_t>(rank_.number()), "", error.what()});
         the_upper()->log_copy_gone();
         let_go(link);
     }

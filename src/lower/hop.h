@@ -38,6 +38,8 @@ class Hop : public Together {
     [[noreturn]] void let_go(tree::AgentLink& link);
     // Or stays as the rank's copy, with a connection of its own.
     bool stays() const { return stays_; }
+    // Why it does not, though it was asked to.
+    const std::string& no_copy() const { return no_copy_; }
     std::unique_ptr<tree::AgentLink> let_go_and_stay(tree::AgentLink& link);
 
   private:
@@ -60,6 +62,7 @@ class Hop : public Together {
     split::process::Signals waiting_;  // that the child has
     std::vector<std::string> warnings_;
     bool stays_ = false;  // this process will be the child's copy
+    std::string no_copy_;
 };
 
 }  // namespace fermata::lower

@@ -28,12 +28,19 @@ class Numbers {
     void started(const journal::Event& event);
     void checkpoint(const journal::Event& event);
     void copy(const journal::Event& event);
+    void replica(const journal::Event& event);
     void stopped_running(int64_t now);
 
     std::string job_, mpi_, host_, number_;
     int64_t first_start_ = 0, running_since_ = 0, failed_ = 0, newest_ = 0;  // ms; 0 = not (now)
     double ranks_ = 0, nodes_ = 0, ran_ = 0, lost_ = 0;
     uint64_t lives_ = 0, failures_ = 0, restarts_ = 0, good_ = 0, bad_ = 0;
+    struct {
+        uint64_t made = 0, ended = 0;  // copies of ranks; one that leads has ended as a copy
+        double had = 0, wanted = 0;
+        uint64_t masked = 0;  // deaths
+        double seconds = 0;   // until all went on
+    } members_;
     double bytes_ = 0, seconds_ = 0, standing_ = 0, cost_ = 0, last_bytes_ = 0, last_bandwidth_ = 0;
     std::vector<uint64_t> buckets_;
     std::map<std::string, double> phases_;

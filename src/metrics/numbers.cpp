@@ -107,6 +107,14 @@ void Numbers::copy(const Event& event) {
     copies.seconds += positive(event, "seconds");
 }
 
+void Numbers::replica(const Event& event) {
+    const std::string what = journal::text_in(event, "what");
+    members_.made += what == "made";
+    members_.ended += what == "ended" || what == "leads";
+    members_.had = positive(event, "had");
+    members_.wanted = positive(event, "wanted");
+}
+
 void Numbers::hear(const Event& event) {
     switch (event.kind) {
         case Kind::start:
@@ -132,9 +140,15 @@ void Numbers::hear(const Event& event) {
             ++failures_;
             return;
         case Kind::masked:  // the job has not stopped
+            ++members_.masked;
+            members_.seconds += positive(event, "seconds");
+            return;
+        case Kind::replica:
+            replica(event);
             return;
         case Kind::end: {
             stopped_running(event.time_ms);
+            members_.had = 0;
             const auto code = static_cast<int>(std::clamp(journal::number_in(event, "code"), -1.0, 1000.0));
             if (failed_ == 0 && code != 0 && code != kStopped && code != kCancelled) {
                 failed_ = event.time_ms;
@@ -146,6 +160,7 @@ void Numbers::hear(const Event& event) {
             ++restarts_;
             return;
         case Kind::request:
+        case Kind::injected:
         case Kind::renewal:
         case Kind::given_up:
             return;
@@ -202,6 +217,16 @@ std::string Numbers::text(int64_t now) const {
         out.value(static_cast<double>(copies.failed),
                   fmt::format("level={},result=\"failed\"", quoted(level)));
     }
+    out.one("fermata_replicas", "gauge", "Ranks that have a copy now.", members_.had);
+    out.one("fermata_replicas_wanted", "gauge", "Ranks that shall have one.", members_.wanted);
+    out.one("fermata_replicas_made_total", "counter", "Copies of ranks that were made.",
+            static_cast<double>(members_.made));
+    out.one("fermata_replicas_ended_total", "counter", "Copies of ranks that follow no more.",
+            static_cast<double>(members_.ended));
+    out.one("fermata_masked_failures_total", "counter", "Deaths of ranks that their copies have masked.",
+            static_cast<double>(members_.masked));
+    out.one("fermata_masked_seconds_total", "counter", "Time from these deaths until all ranks went on.",
+            members_.seconds);
     out.head("fermata_copy_bytes_total", "counter", "Bytes copied to another level.");
     for (const auto& [level, copies] : copies_) out.value(copies.bytes, "level=" + quoted(level));
     out.head("fermata_copy_seconds_total", "counter", "Time of copies to another level.");

@@ -71,10 +71,7 @@ void Node::start_ranks_as(uint32_t number) {
     ranks_->refuse = [this](const std::string& why) { refuse_renewal(why); };
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
     ranks_->promoted = [this](Rank rank, pid_t pid, const std::string& how) { promoted(rank, pid, how); };
-    ranks_->copy_ended = [this](Rank rank) {
-        if (Agent* agent = speaker_of(rank))
-            agent->channel.send(wire::CopyGone{static_cast<int32_t>(rank.number())});
-    };
+    ranks_->copy_ended = [this](Rank rank, pid_t pid, const std::string& how) { copy_ended(rank, pid, how); };
     ranks_->ended = [this](Rank rank) {
         auto gone = perhaps_gone_.extract(static_cast<int>(rank.number()));
         if (gone) branch_.say(gone.mapped());
@@ -234,8 +231,10 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
     if (from_stranger(agent, message)) return;
     if (agent.rank < 0) {
         auto* last_word = std::get_if<wire::Warning>(&message);
-        if (last_word != nullptr && agent.follows >= 0)
+        if (last_word != nullptr && agent.follows >= 0) {
+            copies_lines_[agent.follows] = clipped(last_word->text);
             branch_.say(wire::Warning{clipped(last_word->text), last_word->epoch});
+        }
         return;
     }
     spdlog::debug("rank {}: {}", agent.rank, wire::name_of(message));
@@ -254,6 +253,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         agent.code = m->code;
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
         moved(agent, *m);
+    } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
+        no_copy(agent, clipped(m->why));
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
@@ -278,46 +279,6 @@ void Node::moved(Agent& agent, const wire::Moved& moved) {
     agent.pid = moved.pid;
     agent.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, agent.pid, 0)));
     branch_.say(wire::Moved{agent.rank, moved.pid, clipped(moved.mpi), clipped(moved.mpi_version)});
-}
-
-void Node::stays(Agent& agent, const wire::Stays& message) {
-    const auto rank = Rank::of(message.rank);
-    if (!introduce(agent, message.job_id)) return;
-    if (ranks_ && rank && agent.rank < 0 && agent.follows < 0 && ranks_->stays(*rank, agent.pid)) {
-        agent.follows = message.rank;
-        return;
-    }
-    branch_.say(
-        wire::Warning{fmt::format("process {} on {} is no copy of rank {}, as it says: it is not heard",
-                                  agent.pid, config_.node, message.rank),
-                      0});
-    ::shutdown(agent.channel.fd(), SHUT_RDWR);
-}
-
-Node::Agent* Node::speaker_of(Rank rank) {
-    for (auto& agent : agents_)
-        if (agent->rank == static_cast<int>(rank.number())) return agent.get();
-    return nullptr;
-}
-
-// The copy's own connection is the rank's from now on.
-void Node::promoted(Rank rank, pid_t pid, const std::string& how) {
-    const auto number = static_cast<int>(rank.number());
-    perhaps_gone_.erase(number);
-    if (Agent* old = speaker_of(rank)) {  // its end has not been seen here yet
-        branch_.tally().gone(old->id);
-        old->rank = -1;
-        ::shutdown(old->channel.fd(), SHUT_RDWR);
-    }
-    for (auto& agent : agents_) {
-        if (agent->follows != number) continue;
-        agent->follows = -1;
-        agent->rank = number;
-        branch_.say(wire::Promoted{number, pid, config_.node, how});
-        return;
-    }
-    // The copy has ended, too.
-    branch_.say(wire::Gone{-1, tree::Ranks(number).runs(), ending_, pid, config_.node, -1});
 }
 
 // A rank speaks for itself alone, and in lines of some length.
@@ -350,6 +311,8 @@ void Node::from_root(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Renew>(&message)) return renew(*m);
     if (ranks_ && is_one_of<wire::Resume, wire::Cancel>(message))
         ranks_->renewed(std::holds_alternative<wire::Resume>(message));
+    if (auto* m = std::get_if<wire::EndCopies>(&message)) return end_copies(*m);
+    if (auto* m = std::get_if<wire::Inject>(&message)) return inject(*m);
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here())) return;
     branch_.tally().ask(message);

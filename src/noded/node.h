@@ -65,7 +65,12 @@ class Node {
     void refuse_renewal(const std::string& why);
     void moved(Agent& agent, const wire::Moved& moved);
     void stays(Agent& agent, const wire::Stays& message);
+    // node_copies.cpp
     void promoted(Rank rank, pid_t pid, const std::string& how);
+    void copy_ended(Rank rank, pid_t pid, const std::string& how);
+    void no_copy(const Agent& agent, std::string why);
+    void end_copies(const wire::EndCopies& order);
+    void inject(const wire::Inject& order);
     Agent* speaker_of(Rank rank);
     void from_below(int child, const wire::Message& message);
     void begin_clock();
@@ -103,9 +108,10 @@ class Node {
     std::set<int> asked_;    // daemons below that have not answered it
     std::string diagnosis_;
     uint32_t diagnosed_ = 0;
-    wire::Diagnosis below_;                   // what daemons below have answered, not yet handed up
-    std::map<int, wire::Gone> perhaps_gone_;  // ranks whose copies may take their places
-    int64_t closed_til_ = 0;                  // ms: before that, nobody is let in
+    wire::Diagnosis below_;                    // what daemons below have answered, not yet handed up
+    std::map<int, wire::Gone> perhaps_gone_;   // ranks whose copies may take their places
+    std::map<int, std::string> copies_lines_;  // the last that copies have said, by their ranks
+    int64_t closed_til_ = 0;                   // ms: before that, nobody is let in
 };
 
 }  // namespace fermata::noded

@@ -24,15 +24,40 @@ std::string written_by(pid_t pid, int descriptor) {
     return read_rest(file.get(), "what a copy has written", kMostOutput);
 }
 
+int32_t number(Rank rank) { return static_cast<int32_t>(rank.number()); }
+
+std::string how_it_ended(int status) {
+    if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
+    return "has ended";
+}
+
 void kill(const Child& child) { ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0); }
 
 }  // namespace
 
 void Ranks::stands(Rank who) {
     for (auto& rank : ranks_) {
-        if (rank->rank != who || has_copy(who) || !copies_wanted_) continue;
+        if (rank->rank != who || has_copy(who) || !copies_wanted_.contains(number(who))) continue;
         rank->output.copy_is_made();
         rank->error.copy_is_made();
+    }
+}
+
+void Ranks::gets_no_copy(Rank who) {
+    copies_wanted_.take_away(tree::Ranks(number(who)));
+    for (auto& rank : ranks_) {
+        if (rank->rank != who) continue;
+        rank->output.copy_is_gone();
+        rank->error.copy_is_gone();
+    }
+}
+
+// A renewal was given up: nobody writes what its ranks write.
+void Ranks::forget_unmade_copies() {
+    for (auto& rank : ranks_) {
+        if (has_copy(rank->rank)) continue;
+        rank->output.copy_is_gone();
+        rank->error.copy_is_gone();
     }
 }
 
@@ -50,6 +75,7 @@ bool Ranks::stays(Rank who, pid_t pid) {
 bool Ranks::promote(Started& rank, int status) {
     auto at = copies_.find(rank.rank);
     if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_ || copies_end_) return false;
+    if (copies_unwanted_.contains(number(rank.rank))) return false;
     const pid_t copy = at->second.pid;
     left(rank.child.pid);
     rank.child = std::move(at->second);
@@ -87,21 +113,32 @@ void Ranks::refuse_parted(Started& rank) {
 
 void Ranks::watch_copies() {
     for (auto at = copies_.begin(); at != copies_.end();) {
-        if (::waitpid(at->second.pid, nullptr, WNOHANG) == 0) {
+        int status = 0;
+        if (::waitpid(at->second.pid, &status, WNOHANG) == 0) {
             ++at;
             continue;
         }
-        left(at->second.pid);
+        const pid_t pid = at->second.pid;
+        left(pid);
         const Rank rank = at->first;
         at = copies_.erase(at);
+        copies_unwanted_.take_away(tree::Ranks(number(rank)));
         for (auto& one : ranks_)
             if (one->rank == rank) {
                 one->output.copy_is_gone();
                 one->error.copy_is_gone();
             }
-        copy_ended(rank);
+        copy_ended(rank, pid, copies_end_ ? "" : how_it_ended(status));
     }
-    if (copies_.empty() && !copies_wanted_) copys_worlds_.clear();
+    if (copies_.empty() && copies_wanted_.empty()) copys_worlds_.clear();
+}
+
+void Ranks::end_copies(const tree::Ranks& of) {
+    for (auto& [rank, copy] : copies_) {
+        if (!of.contains(number(rank))) continue;
+        copies_unwanted_.add(tree::Ranks(number(rank)));
+        kill(copy);
+    }
 }
 
 void Ranks::end_copies() {

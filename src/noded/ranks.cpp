@@ -231,7 +231,7 @@ void Ranks::renew(const wire::Renew& order) {
     world.name += fmt::format("-{}", order.world);
     next_ = std::make_unique<PmiEnds>(world, order.mpi, place_.directory);
     next_mpi_ = order.mpi;
-    copies_wanted_ = !order.copies.empty();
+    copies_wanted_ = tree::Ranks::of(order.copies).value_or(tree::Ranks());
     connect(*next_);
     // The world is not theirs yet: a failure there is no loss.
     next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
@@ -251,9 +251,8 @@ void Ranks::invite_ranks() {
         for (size_t i = 0; i < ranks_.size(); ++i) {
             const Rank rank = ranks_[i]->rank;
             wire::Renew own = order;
-            const auto copies = tree::Ranks::of(order.copies);
             own.copies.clear();
-            if (copies && copies->contains(static_cast<int32_t>(rank.number())) && !has_copy(rank))
+            if (copies_wanted_.contains(static_cast<int32_t>(rank.number())) && !has_copy(rank))
                 own.copies.push_back({static_cast<int32_t>(rank.number()), 1});
             own.environment = environment_of(rank, i, ranks_.size(), order.mpi, next_->invite(rank));
             own.environment.insert(own.environment.end(), order.environment.begin(), order.environment.end());
@@ -270,8 +269,9 @@ void Ranks::invite_ranks() {
 void Ranks::renewed(bool goes_on) {
     order_.reset();
     strangers_ = strangers_ || (next_ && !goes_on);
+    if (!goes_on) forget_unmade_copies();
     if (goes_on && next_) {
-        if (copies_wanted_) copys_worlds_.push_back(std::move(pmi_));
+        if (!copies_wanted_.empty()) copys_worlds_.push_back(std::move(pmi_));
         pmi_ = std::move(next_);
         launch_->mpi = next_mpi_;
         connect(*pmi_);

@@ -16,6 +16,7 @@
 #include "noded/pmi_ends.h"
 #include "noded/rank_stream.h"
 #include "noded/spawn.h"
+#include "tree/ranks.h"
 #include "wire/message.h"
 
 namespace fermata::noded {
@@ -54,13 +55,18 @@ class Ranks {
     // False: not a process that this rank has left.
     bool stays(Rank rank, pid_t pid);
     bool has_copy(Rank rank) const { return copies_.count(rank) > 0; }
+    // The rank gets none in this renewal.
+    void gets_no_copy(Rank rank);
+    // Nobody wants these any more, though their ranks go on.
+    void end_copies(const tree::Ranks& of);
     // A copy that has its rank's place stands: its descriptors with what it has written.
     void copy_wrote(Rank rank, pid_t pid, int output, int error);
     // Nobody needs them any more.
     void end_copies();
     // The rank was killed, and its copy, this process, has its place; how it was killed.
     std::function<void(Rank, pid_t, const std::string& how)> promoted;
-    std::function<void(Rank)> copy_ended;
+    // `how` it ended; "": since all are to end.
+    std::function<void(Rank, pid_t, const std::string& how)> copy_ended;
     // A rank has ended that has no copy.
     std::function<void(Rank)> ended;
 
@@ -99,6 +105,7 @@ class Ranks {
     void bury_strangers();
     void watch(Started& rank, short revents);
     bool promote(Started& rank, int status);
+    void forget_unmade_copies();
     void refuse_parted(Started& rank);
     void watch_copies();
     void hand_up_output();
@@ -115,7 +122,8 @@ class Ranks {
     std::vector<Child> left_;                             // processes that ranks have left
     std::map<Rank, Child> copies_;                        // ... and that stay as their copies
     std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
-    bool copies_wanted_ = false;                          // there
+    tree::Ranks copies_wanted_;                           // in the newest renewal
+    tree::Ranks copies_unwanted_;                         // being ended
     bool copies_end_ = false;                             // those that come, too
     bool strangers_ = false;                              // a renewal was given up: its children may be there
     std::optional<InputPipe> input_;

@@ -73,6 +73,10 @@ std::string summary(const History& job, const journal::Measurements& m) {
     text += fact("ranks", count("ranks", static_cast<size_t>(std::max(0, job.ranks()))));
     text += fact("lives", count("lives", job.lives.size()));
     text += fact("failures", count("failures", m.failures));
+    if (job.masked() > 0) {
+        text += fact("masked by copies", count("masked", job.masked()));
+        text += fact("time until all went on then", seconds("masking", job.masking()));
+    }
     text += fact("time in all", seconds("wall", wall));
     text += fact("ranks ran", seconds("running", job.running()));
     text += fact("work lost by failures", seconds("lost", lost));
@@ -165,6 +169,21 @@ std::string lives(const History& job) {
                        std::move(rows), "lives", job.lives.size());
 }
 
+std::string masked(const History& job) {
+    std::vector<std::vector<std::string>> rows;
+    for (const Life& life : job.lives)
+        for (const journal::Masked& one : life.masked) {
+            std::string phases;
+            for (auto& [name, took] : one.phases)
+                phases += fmt::format("{}{} {:.3f} s", phases.empty() ? "" : ", ", name, took);
+            rows.push_back({moment("masked.death", one.death()), draw::escaped(one.line, 200),
+                            seconds("masked.seconds", one.seconds), draw::escaped(phases, 300)});
+        }
+    const size_t all = rows.size();
+    if (all > kMostRows) rows.erase(rows.begin(), rows.end() - static_cast<ptrdiff_t>(kMostRows));
+    return newest_rows({"when", "what", "until all went on", "of that"}, std::move(rows), "masked", all);
+}
+
 std::string generations(const History& job) {
     // Copies by generation: "buddy, files"
     std::map<std::string, std::set<std::string>> levels;
@@ -211,6 +230,7 @@ std::string page(const History& job, double floor) {
     text += "<h2>Timeline</h2>\n" + timeline(job);
     text += "<h2>Lives</h2>\n" + lives(job);
     if (!job.given_up.empty()) text += fmt::format("<p>Given up: {}</p>\n", draw::escaped(job.given_up, 300));
+    if (job.masked() > 0) text += "<h2>Failures that copies of ranks masked</h2>\n" + masked(job);
     text += "<h2>Generations and levels</h2>\n" + generations(job);
     text += "<h2>Phases of checkpoints</h2>\n" + heat_map(job);
     text += "<h2>Bandwidth</h2>\n" + bandwidths(job, floor);

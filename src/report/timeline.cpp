@@ -50,14 +50,14 @@ void legend(draw::Svg& svg, double y) {
     double x = kLeft;
     struct {
         const char *kind, *text;
-    } constexpr kKinds[] = {{"start", "start"},    {"restart", "restart"},
-                            {"run", "ranks run"},  {"stand", "stand still"},
-                            {"write", "write"},    {"flush", "copy to another level"},
-                            {"lost", "lost work"}, {"fail", "failure"}};
+    } constexpr kKinds[] = {
+        {"start", "start"},       {"restart", "restart"},       {"run", "ranks run"},
+        {"stand", "stand still"}, {"write", "write"},           {"flush", "copy to another level"},
+        {"lost", "lost work"},    {"masked", "masked failure"}, {"fail", "failure"}};
     for (auto& [kind, text] : kKinds) {
         svg.rect(x, y - 9, 12, 10, kind);
         svg.text({x + 16, y}, text, "dim");
-        x += 34 + 6.3 * static_cast<double>(std::string_view(text).size());
+        x += 30 + 6 * static_cast<double>(std::string_view(text).size());
     }
 }
 
@@ -110,6 +110,10 @@ void draw_life(draw::Svg& svg, const Scale& scale, const journal::History& job, 
             .bar(static_cast<double>(failure->time) - lost * 1000, static_cast<double>(failure->time),
                  fmt::format("{} of work were lost", human_duration(lost)));
     draw_checkpoints(svg, scale, life, y, least);
+    Lane masked(svg, scale, y - 4, kBar + 8, "masked", least);
+    for (const journal::Masked& one : life.masked)
+        masked.bar(static_cast<double>(one.death()), static_cast<double>(one.end),
+                   fmt::format("{}; all went on after {}", one.line, human_duration(one.seconds)));
     if (failure) {
         const double x = scale.at(static_cast<double>(failure->time));
         svg.rect(x - 1, y - 5, 2.5, kBar + 10, "fail", failure->why.empty() ? "failure" : failure->why);

@@ -55,8 +55,8 @@ void Root::from_node(int child, const wire::Message& message) {
         gone(*m);
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
         start_.moved(*m);
-    } else if (auto* m = std::get_if<wire::Promoted>(&message)) {
-        promoted(*m);
+    } else if (heard_of_copies(message)) {
+        // The rest is done in the root's own turn.
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
@@ -108,6 +108,7 @@ void Root::look_whether_it_runs() {
         tree_.broadcast(wire::Go{});
         tally_.forget_phases();
     }
+    if (!plan_copies()) return;
     running_ = true;
     own_state_.runs(tree::now_ms());
     note(journal::Kind::running, {{"seconds", static_cast<double>(tree::now_ms() - started_) / 1000},
@@ -115,7 +116,6 @@ void Root::look_whether_it_runs() {
                                   {"nodes", tree_.nodes().size()},
                                   {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
-    make_copies(0);
 }
 
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.

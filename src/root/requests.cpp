@@ -31,6 +31,8 @@ void Root::asked(int client, const ControlRequest& request) {
         if (request.diagnosis) start_query();
     } else if (request.verb == "repair") {
         mend(client, request.generation);
+    } else if (request.verb == "replicas") {
+        steer(client, request);
     } else {
         control_.finish(client);
     }
@@ -117,6 +119,7 @@ void Root::take_requests() {
 }
 
 void Root::answer_renewal(const Request& request, const Outcome& outcome) {
+    if (outcome.ok) members_.renewed();
     note(journal::Kind::renewal, {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}});
     json phases = json::object();
     for (auto& [name, seconds] : outcome.phases) phases[name] = seconds;

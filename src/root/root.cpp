@@ -17,7 +17,7 @@
 namespace fermata::root {
 namespace {
 
-constexpr int kTurnMs = 200;
+constexpr int kTurnMs = 200, kInjectMs = 10;
 constexpr int64_t kLockPatienceMs = 1000;
 constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the ranks
 constexpr int64_t kHelpRefusedMs = 500;    // ranks that have not gone on yet have nothing to say
@@ -90,6 +90,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
     save_what_nodes_keep();
     if (!launcher_end_) end_launcher();
     clear_up([this] { serve(20); });
+    answer_steering(true);
     for (const Request& request : requests_) {
         Outcome outcome;
         outcome.line = "the job ended before the checkpoint began";
@@ -268,6 +269,7 @@ void Root::watch_losses() {
 
 void Root::serve(int timeout_ms) {
     if (!checkpoint_.in_progress()) timeout_ms = schedule_.rest(tree::now_ms(), timeout_ms);
+    if (settings_.injection) timeout_ms = std::min(timeout_ms, kInjectMs);
     serve_once(timeout_ms);
     if (!launcher_ || launcher_end_) return;
     if (auto code = launcher_->ended()) {
@@ -302,6 +304,8 @@ void Root::serve_once(int timeout_ms) {
     if (launcher_) launcher_->serve(fds, input);
     if (beside_) beside_->serve(fds, beside);
     checkpoint_.pump_clock();
+    inject();
+    answer_steering();
     if (!status_clients_.empty() && (!inquiry_.going_on() || query_done())) give_status();
 }
 

@@ -24,6 +24,8 @@
 #include "root/control/inquiry.h"
 #include "root/daemons.h"
 #include "root/nodes.h"
+#include "root/plan/injection.h"
+#include "root/plan/members.h"
 #include "root/plan/own_state.h"
 #include "root/plan/schedule.h"
 #include "root/plan/settings.h"
@@ -115,14 +117,36 @@ class Root {
     void asked(int client, const ControlRequest& request);
     void cancel(int client, bool checkpoint_only);
     void take_requests();
-    void make_copies(int64_t in_ms);
-    void copies_are_due();
-    void promoted(const wire::Promoted& said);
-    void recover();
     void take_due();
     void answer_renewal(const Request& request, const Outcome& outcome);
     void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);
+
+    // copies.cpp: ranks that two processes play
+    bool plan_copies();
+    void make_copies(int64_t in_ms);
+    // Copies that are gone are made again.
+    bool replaces_copies() const { return !settings_.injection || settings_.injection->replace; }
+    void copies_are_due();
+    void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
+                   const std::string& why) const;
+    bool heard_of_copies(const wire::Message& message);
+    void copy_ended(const wire::CopyEnded& said);
+    void promoted(const wire::Promoted& said);
+    void recover();
+    void all_went_on(const Outcome& outcome, size_t deaths);
+    std::string why_no_copy(int32_t rank) const;
+    bool copies_are_on_their_way() const;
+    nlohmann::json copies_json() const;
+
+    // steering.cpp: which ranks have copies is changed; failures for tests
+    void steer(int client, const ControlRequest& request);
+    std::string what_is_missing(bool& known) const;
+    void answer_steering(bool last = false);
+    void answer_steering(int client, ExitCode code, const std::string& line);
+    std::vector<Injector::Process> processes() const;
+    void inject();
+    void injected(const wire::Injected& said);
 
     // own_requests.cpp: the same of a program that saves its own state
     void ask_program(const Request& request);
@@ -210,11 +234,30 @@ class Root {
     // Checkpoints.
     Schedule schedule_;
     std::deque<Request> requests_;
+    Members members_;
+    struct Death {
+        int32_t rank;
+        std::string host, line;
+        int64_t at;  // ms
+    };
+    // A client that waits until the copies are there that it wants.
+    struct Steering {
+        int client;
+        int64_t until;  // ms
+        double patience;
+    };
     struct {
         bool waits = false;  // a copy has its rank's place, and the ranks no world with it
         int tries = 0;
-        int64_t copies_due = 0;  // ms; 0 = none are wanted
-    } masked_;
+        int64_t due = 0;           // ms; 0 = none are wanted
+        bool makes = false;        // at this moment
+        std::string trouble;       // why the newest renewal has made none; "" = it has
+        std::deque<Death> deaths;  // that are not masked yet
+        uint32_t masked = 0;       // deaths that are
+        double seconds = 0;        // these took together
+        std::deque<Steering> asked;
+        std::optional<Injector> injector;
+    } copies_;
     uint32_t worlds_ = 0;  // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};

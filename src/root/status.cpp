@@ -125,6 +125,7 @@ std::string Root::status_json() {
                  {"schedule", schedule_json()},
                  {"memory", keeper_.status()},
                  {"own_state", own_state_.used() ? json(own_state_.what()) : json()},
+                 {"replicas", copies_json()},
                  {"restarts", settings_.restarts},
                  {"standby", beside_ ? beside_->state() : ""},
                  {"last", last},

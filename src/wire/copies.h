@@ -4,6 +4,9 @@
 
 #include <cstdint>
 #include <string>
+#include <vector>
+
+#include "wire/daemons.h"
 
 namespace fermata::wire {
 
@@ -48,6 +51,77 @@ struct Promoted {
     template <class F>
     void each(F&& f) {
         f(rank, pid, host, how);
+    }
+};
+
+// This rank gets no copy in this renewal, and why. The daemon puts in where the rank is.
+struct NoCopy {
+    static constexpr uint16_t kType = 110;
+    int32_t rank = -1;
+    std::string host, why;
+    template <class F>
+    void each(F&& f) {
+        f(rank, host, why);
+    }
+};
+
+// From a daemon: this process is the rank's copy.
+struct CopyMade {
+    static constexpr uint16_t kType = 111;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    std::string host;
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, host);
+    }
+};
+
+// From a daemon: that process has ended; `how`, and its last line ("": it has said none).
+struct CopyEnded {
+    static constexpr uint16_t kType = 112;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    std::string host, how, line;
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, host, how, line);
+    }
+};
+
+// To daemons: copies of these ranks are not wanted any more.
+struct EndCopies {
+    static constexpr uint16_t kType = 45;
+    std::vector<Run> ranks;
+    template <class F>
+    void each(F&& f) {
+        f(ranks);
+    }
+};
+
+// To daemons: this process of a rank, or of its copy, is killed, as if the node had lost it (`--inject`).
+struct Inject {
+    static constexpr uint16_t kType = 47;
+    uint32_t number = 0;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    template <class F>
+    void each(F&& f) {
+        f(number, rank, pid);
+    }
+};
+
+// From the daemon that has it: it was killed.
+struct Injected {
+    static constexpr uint16_t kType = 113;
+    uint32_t number = 0;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    bool copy = false;
+    std::string host;
+    template <class F>
+    void each(F&& f) {
+        f(number, rank, pid, copy, host);
     }
 };
 

@@ -25,7 +25,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 14;
+inline constexpr uint16_t kWireVersion = 15;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -577,7 +577,7 @@ using Message =
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
           Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
           Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote, CopyGone,
-          Promoted>;
+          Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

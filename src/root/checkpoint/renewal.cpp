@@ -4,7 +4,6 @@
 #include "base/invariant.h"
 #include "replay/wire_form.h"
 #include "root/checkpoint/checkpoint.h"
-#include "root/plan/replicas.h"
 
 namespace fermata::root {
 
@@ -52,7 +51,7 @@ void Checkpoint::renew(const Request& request, double end) {
     enter("renew");
     wire::Renew order = job_.next_world();
     order.epoch = attempt_.epoch;
-    if (request.copies) order.copies = replicated(settings_.replicas, job_.ranks()).runs();
+    order.copies = request.copies.runs();
     ask(order);
     const auto& heard = tally_.answers();
     const double limit = request.timeout > 0 ? end : monotonic_s() + settings_.limits.save;

@@ -34,6 +34,7 @@ std::string to_json(const ControlRequest& request) {
                 {"environment", store::words_as_utf8(request.renewal.environment)},
                 {"mpi", store::words_as_utf8({request.renewal.mpi})},
                 {"mpiexec_args", store::words_as_utf8({request.renewal.mpiexec_args})},
+                {"replicas", request.replicas},
                 {"generation", request.generation.number()}}
         .dump();
 }
@@ -59,6 +60,7 @@ std::optional<ControlRequest> parse_request(const std::string& line) {
         request.renewal.environment = words("environment");
         for (const std::string& word : words("mpi")) request.renewal.mpi = word;
         for (const std::string& word : words("mpiexec_args")) request.renewal.mpiexec_args = word;
+        request.replicas = j.value("replicas", "");
         const uint32_t generation = j.value("generation", 0u);
         if (generation > Generation::kLast) return std::nullopt;
         if (generation > 0) request.generation = Generation(generation);

@@ -18,7 +18,7 @@
 namespace fermata::root {
 
 struct ControlRequest {
-    std::string verb;  // "checkpoint", "status", "cancel", "repair", "renew"
+    std::string verb;  // "checkpoint", "status", "cancel", "repair", "renew", "replicas"
     bool stop = false;
     bool own_state = false;  // checkpoint: of the program's own state
     double timeout = 0;
@@ -26,6 +26,7 @@ struct ControlRequest {
     bool diagnosis = false;        // status: ask every rank what it waits for
     Generation generation;         // repair: only this one; none: all
     launch::Renewal renewal{};     // renew
+    std::string replicas{};        // which ranks shall have copies; "": only asked
 };
 
 std::string to_json(const ControlRequest& request);

@@ -6,12 +6,13 @@
 #include <system_error>
 
 #include "base/error.h"
+#include "base/text.h"
 
 namespace fermata::root {
 namespace {
 
 [[noreturn]] void refuse(const std::string& words, const std::string& why) {
-    throw Error(fmt::format("--replicas {}: {}", words, why), ExitCode::usage);
+    throw Error(fmt::format("--replicas {}: {}", visible(words), why), ExitCode::usage);
 }
 
 uint32_t number_in(std::string_view word, const std::string& words) {
@@ -57,6 +58,29 @@ tree::Ranks replicated(const std::string& words, uint32_t ranks) {
     const uint32_t count = number_in(words, words);
     if (count > ranks) refuse(words, fmt::format("the job has {} ranks", ranks));
     return spread(count, ranks);
+}
+
+std::string words_of(const tree::Ranks& ranks) {
+    if (ranks.empty()) return "0";
+    std::string words;  // with a dash in each: "3" alone would be a number
+    for (const wire::Run& run : ranks.runs())
+        words += fmt::format("{}{}-{}", words.empty() ? "" : ",", run.first,
+                             run.first + static_cast<int32_t>(run.count) - 1);
+    return words;
+}
+
+tree::Ranks replicated(const std::string& words, uint32_t ranks, const tree::Ranks& now) {
+    if (words.empty() || (words[0] != '+' && words[0] != '-')) return replicated(words, ranks);
+    const std::string rest = words.substr(1);
+    const bool all = rest == "all" || (!rest.empty() && rest.back() == '%');
+    const tree::Ranks named = all ? replicated(rest, ranks) : listed(rest, ranks);
+    if (named.empty()) refuse(words, "name ranks behind the sign, as +0,4-7");
+    tree::Ranks then = now;
+    if (words[0] == '+')
+        then.add(named);
+    else
+        then.take_away(named);
+    return then;
 }
 
 }  // namespace fermata::root

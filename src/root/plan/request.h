@@ -11,6 +11,7 @@
 #include "base/generation.h"
 #include "journal/forecast.h"
 #include "launch/renewal.h"
+#include "tree/ranks.h"
 
 namespace fermata::root {
 
@@ -23,8 +24,8 @@ struct Request {
     bool own_state = false;
     // Nothing is saved: the ranks get new lower halves.
     std::optional<launch::Renewal> renewal{};
-    // ... and processes of ranks that shall have copies stay behind as those.
-    bool copies = false;
+    // ... and the processes of these ranks stay behind as their copies.
+    tree::Ranks copies{};
 
     // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }

@@ -11,6 +11,7 @@
 #include "image/save_options.h"
 #include "journal/forecast.h"
 #include "keeping/account/settings.h"
+#include "root/plan/injection.h"
 #include "store/store.h"
 
 namespace fermata::root {
@@ -34,8 +35,9 @@ struct Settings : keeping::Settings {
     std::string job;
     std::string job_id;
     std::string protocol = "cc-d";
-    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
-    std::string replicas;      // ranks that shall have copies (replicas.h); "" = none
+    bool message_log = false;            // ranks log their messages, so that they can stop anywhere
+    std::string replicas;                // ranks that shall have copies (replicas.h); "" = none
+    std::optional<Injection> injection;  // failures that are made, for tests
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;

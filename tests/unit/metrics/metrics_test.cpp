@@ -101,6 +101,32 @@ TEST(Metrics, CountWhatHappens) {
     }
 }
 
+TEST(Metrics, ADeathThatACopyMaskedIsNoFailure) {
+    Told job;
+    job.at(100, Kind::start, {{"name", "j"}});
+    job.at(101, Kind::running, {{"ranks", 2}});
+    job.at(102, Kind::replica, {{"what", "made"}, {"rank", 0}, {"had", 1}, {"wanted", 2}});
+    job.at(102, Kind::replica, {{"what", "made"}, {"rank", 1}, {"had", 2}, {"wanted", 2}});
+    job.at(103, Kind::replica, {{"what", "leads"}, {"rank", 1}, {"had", 1}, {"wanted", 2}});
+    job.at(104, Kind::masked, {{"rank", 1}, {"seconds", 0.5}});
+    job.at(105, Kind::replica, {{"what", "refused"}, {"rank", 1}, {"had", 1}, {"wanted", 2}});
+    const std::map<std::string, double> wanted = {{"fermata_replicas{}", 1},
+                                                  {"fermata_replicas_wanted{}", 2},
+                                                  {"fermata_replicas_made_total{}", 2},
+                                                  {"fermata_replicas_ended_total{}", 1},
+                                                  {"fermata_masked_failures_total{}", 1},
+                                                  {"fermata_masked_seconds_total{}", 0.5},
+                                                  {"fermata_job_failures_total{}", 0},
+                                                  {"fermata_job_lost_work_seconds_total{}", 0},
+                                                  {"fermata_job_running{}", 1}};
+    for (const auto& [name, value] : wanted) {
+        ASSERT_TRUE(job.before.contains(name)) << name;
+        EXPECT_DOUBLE_EQ(job.before[name], value) << name;
+    }
+    job.at(110, Kind::end, {{"code", 0}});
+    EXPECT_EQ(job.before["fermata_replicas{}"], 0);
+}
+
 TEST(Metrics, AFailureThatNobodySawIsOneAllTheSame) {
     Told job;
     job.at(0.5, Kind::start, {{"name", "j"}});

@@ -84,7 +84,8 @@ TEST(Page, NothingThatOthersHaveWrittenIsMarkup) {
     int64_t now = 1'764'147'600'000;
     for (bool ok : {true, false})
         for (Kind kind : {Kind::start, Kind::running, Kind::request, Kind::phase, Kind::checkpoint,
-                          Kind::copy, Kind::renewal, Kind::loss, Kind::end, Kind::restart, Kind::given_up}) {
+                          Kind::copy, Kind::renewal, Kind::masked, Kind::replica, Kind::injected, Kind::loss,
+                          Kind::end, Kind::restart, Kind::given_up}) {
             all["ok"] = ok;
             events.push_back({kind, 7, now += 1000, all});
         }
@@ -94,6 +95,32 @@ TEST(Page, NothingThatOthersHaveWrittenIsMarkup) {
     EXPECT_EQ(count_of(text, "</style>"), 1u);
     EXPECT_EQ(count_of(text, "</title></style>"), 0u);
     EXPECT_GT(count_of(text, "&lt;script&gt;"), 5u);
+}
+
+// A mark in the life that went on, and neither a failure nor lost work.
+TEST(Page, ADeathThatACopyMaskedIsAMark) {
+    auto text_with = [](bool masked) {
+        std::vector<Event> events = {{Kind::start, 7, 1'764'147'600'000, {{"name", "s"}}},
+                                     {Kind::running, 7, 1'764'147'601'000, {{"ranks", 2}}}};
+        if (masked)
+            events.push_back({Kind::masked,
+                              7,
+                              1'764'147'620'000,
+                              {{"rank", 1},
+                               {"line", "rank 1 was killed"},
+                               {"seconds", 0.4},
+                               {"phases", {{"wait", 0.1}, {"freeze", 0.02}, {"renew", 0.25}}}}});
+        events.push_back({Kind::end, 7, 1'764'147'640'000, {{"code", 0}}});
+        return page_of(events);
+    };
+    const std::string with = text_with(true), without = text_with(false);
+    const std::string marks = "<rect class=\"masked\"";
+    EXPECT_EQ(count_of(with, marks), count_of(without, marks) + 1);
+    EXPECT_EQ(count_of(with, "class=\"lost\""), count_of(without, "class=\"lost\""));
+    EXPECT_EQ(count_of(with, "class=\"fail\""), count_of(without, "class=\"fail\""));
+    EXPECT_NE(with.find("rank 1 was killed; all went on after"), std::string::npos);
+    EXPECT_NE(with.find("freeze 0.020 s, renew 0.250 s, wait 0.100 s"), std::string::npos);
+    EXPECT_EQ(without.find("masked by copies"), std::string::npos);
 }
 
 TEST(Page, OfAJobThatHasJustBegun) {

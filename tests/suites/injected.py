@@ -1,0 +1,140 @@
+#!/usr/bin/env python3
+"""Minutes of injected failures: a job all of whose ranks have copies is killed at every moment, and ends right or with a line.
+
+    tests/suites/injected.py [--minutes 10] [--mtbf 5] [--ranks 4] [--program cg.mpich|mix.mpich|mix.openmpi] [--seed 1] [--steps N]
+
+Jobs run one after the other, each under `run --replicas all --inject exponential:mtbf=T,seed=…` with a seed of its own, until the
+minutes are over. Right: the native lines and exit code 0. With a line: exit code 137, the rank had no copy when it died. Anything else,
+and a job that stands still, is a failure. The number of unmasked ends is compared with what the same draws give when a copy is away for as
+long as the journal says it was on average: a difference of more than twice its deviation (and of more than one) is shown, and is a failure.
+"""
+import argparse
+import json
+import math
+import pathlib
+import re
+import sys
+import time
+
+sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
+import harness  # noqa: E402
+from harness import PROGRAMS, Job, Scratch, check  # noqa: E402
+
+MASK = (1 << 64) - 1
+
+
+class Draws:
+    """As in src/root/plan/injection.cpp."""
+
+    def __init__(self, seed):
+        self.state = seed & MASK
+
+    def next(self):
+        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
+        return ((z ^ (z >> 31)) >> 11) * 2.0 ** -53
+
+
+def simulated(seed, mtbf, ranks, away, until):
+    """True: these draws leave a rank without a process before `until`, when a copy is away for so many seconds."""
+    draws, now = Draws(seed), 0.0
+    back = [0.0] * ranks  # when each rank has its copy again
+    while True:
+        now += mtbf * -math.log1p(-draws.next())
+        whom = draws.next()
+        if now > until:
+            return False
+        living = [(rank, copy) for rank in range(ranks) for copy in (False, True) if not copy or back[rank] <= now]
+        rank, copy = living[int(whom * len(living))]
+        if not copy and back[rank] > now:
+            return True
+        back[rank] = now + away
+
+
+def journal(cwd):
+    lines = (cwd / "ckpt" / "journal.jsonl").read_text().splitlines()
+    return [json.loads(line) for line in lines]
+
+
+def seconds_of(event):
+    import datetime
+    return datetime.datetime.fromisoformat(event["time"]).timestamp()
+
+
+def times_away(noted):
+    """How long each lost copy was missing."""
+    since, all_of_them = {}, []
+    for event in noted:
+        if event["event"] != "replica" or "rank" not in event:
+            continue
+        if event["what"] in ("leads", "ended"):
+            since.setdefault(event["rank"], seconds_of(event))
+        elif event["what"] == "made" and event["rank"] in since:
+            all_of_them.append(seconds_of(event) - since.pop(event["rank"]))
+    return all_of_them
+
+
+def one(words, mpi, wanted, seed, options):
+    with Scratch("injected") as cwd:
+        law = f"exponential:mtbf={options.mtbf}s,seed={seed}"
+        begin = time.monotonic()
+        with Job.run(words, options.ranks, cwd, mpi=mpi, extra=["--replicas", "all", "--inject", law]) as job:
+            while job.process.poll() is None:
+                check(time.monotonic() - begin < options.patience, f"stands still:\n{job.ask('status').stdout}\n{job.errors()[-3000:]}")
+                time.sleep(0.1)
+            code, errors, lines = job.process.returncode, job.errors(), job.lines()
+        noted = journal(cwd)
+        ran = next((seconds_of(one) for one in noted if one["event"] == "running"), None)
+        found = {"seed": seed, "code": code, "seconds": seconds_of(noted[-1]) - ran if ran else 0, "away": times_away(noted),
+                 "injected": sum(one["event"] == "injected" for one in noted), "masked": sum(one["event"] == "masked" for one in noted)}
+        if code == 0:
+            check(lines == wanted, f"seed {seed}: {len(lines)} lines, natively {len(wanted)}\n{errors[-2000:]}")
+        else:
+            check(re.search(r"was killed by signal 9 \(Killed\)", errors), f"seed {seed}: exit code {code}:\n{errors[-2000:]}")
+        return found
+
+
+def compare(runs, options):
+    away = [seconds for run in runs for seconds in run["away"]]
+    mean = sum(away) / len(away) if away else 0.0
+    found = sum(run["code"] != 0 for run in runs)
+    # A run that ended early may have gone on: until the longest that a good one took.
+    longest = max([run["seconds"] for run in runs if run["code"] == 0], default=options.patience)
+    wanted = sum(simulated(run["seed"], options.mtbf, options.ranks, mean, longest) for run in runs)
+    line = (f"{len(runs)} jobs, {sum(run['injected'] for run in runs)} failures, {sum(run['masked'] for run in runs)} masked deaths, "
+            f"{found} unmasked ends, {wanted} by the same draws with copies away for {mean:.2f} s")
+    print(line)
+    check(abs(found - wanted) <= max(1, 2 * math.sqrt(max(1, wanted))), line)
+    return line
+
+
+def minutes(options):
+    steps = {"cg": [str(options.steps or 120), "384", "200"], "mix": [str(options.steps or 6000), "1000"]}
+    words = [PROGRAMS / options.program, *steps[options.program.split(".")[0]]]
+    mpi = options.program.split(".")[1]
+    with Scratch("injected-native") as cwd:
+        wanted = harness.native(words, options.ranks, mpi, cwd)
+    runs, end = [], time.monotonic() + 60 * options.minutes
+    while time.monotonic() < end:
+        runs.append(one(words, mpi, wanted, options.seed + len(runs), options))
+        print({**runs[-1], "away": [round(one, 2) for one in runs[-1]["away"]]}, flush=True)
+    return compare(runs, options)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("--minutes", type=float, default=10)
+    parser.add_argument("--mtbf", type=float, default=5)
+    parser.add_argument("--ranks", type=int, default=4)
+    parser.add_argument("--program", default="mix.mpich")
+    parser.add_argument("--steps", type=int)
+    parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--patience", type=float, default=300)
+    options = parser.parse_args()
+    return min(harness.verdict(options.program, lambda: minutes(options)), 1)
+
+
+if __name__ == "__main__":
+    sys.exit(main())
