@@ -152,6 +152,8 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.protocol = options.protocol;
     settings.message_log = options.of_own.message_log;
     settings.replicas = options.of_own.replicas;
+    if (what.from && what.from->manifest->message_log)
+        settings.log_epoch = what.from->manifest->message_log->epoch;
     if (!settings.replicas.empty() && ranks > 0)
         root::replicated(settings.replicas, static_cast<uint32_t>(ranks));  // or refuses before anything runs
     settings.save_options = options.save_options;

@@ -22,7 +22,7 @@ bool is_one_of(const wire::Message& message) {
 // generation ranks shall load, what is to be copied. The messages of the clock do not, nor does room for a
 // new generation: a checkpoint in which a connection was lost is given up.
 bool lasts(const wire::Message& message) {
-    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Renew,
+    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Renew, wire::AskLog,
                      wire::Resume, wire::Cancel, wire::Leave, wire::Depart, wire::FinalizeReleased, wire::Go,
                      wire::Kill, wire::Stand, wire::Chosen, wire::AskCopies, wire::KeepCopies, wire::Flush>(
         message);
@@ -36,7 +36,7 @@ void Orders::add(const wire::Order& order) {
     if (!message || !lasts(*message)) return;
     if (std::get_if<wire::Begin>(&*message))
         for (size_t old : {place_of<wire::Freeze>(), place_of<wire::Take>(), place_of<wire::Drain>(),
-                           place_of<wire::Save>(), place_of<wire::Renew>()})
+                           place_of<wire::Save>(), place_of<wire::Renew>(), place_of<wire::AskLog>()})
             kept_.erase(old);
     kept_[message->index()] = order;
 }

@@ -25,7 +25,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 14;
+inline constexpr uint16_t kWireVersion = 15;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -122,9 +122,10 @@ struct Save {
     std::string options;             // image::SaveOptions::to_text()
     int32_t lowest = -1;             // rank of the node: its daemon puts it in
     Medium medium = Medium::memory;  // local: the entry in the directory is synced, too: nobody else does it
+    std::vector<Bytes> uses{};       // with a message log: what each rank shares with others (AskLog)
     template <class F>
     void each(F&& f) {
-        f(epoch, directory, generation, options, lowest, medium);
+        f(epoch, directory, generation, options, lowest, medium, uses);
     }
 };
 
@@ -575,7 +576,7 @@ using Message =
           Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken,
           Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom,
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
-          Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
+          Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders, AskLog,
           Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote, CopyGone,
           Promoted>;
 

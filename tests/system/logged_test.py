@@ -1,0 +1,129 @@
+#!/usr/bin/env python3
+"""Checkpoints of jobs with a message log (`run --message-log`, `--replicas`): taken at any moment, continued with native lines.
+
+    logged_test.py inside openmpi|mpich HOW...        others wait for a rank that computes: tests/programs/computes.c
+    logged_test.py random|killed|storm openmpi|mpich [SEED]
+    logged_test.py copies|unmasked|words openmpi|mpich
+"""
+import json
+import os
+import random as randomness
+import re
+import signal
+import subprocess
+import sys
+import time
+
+import harness
+from harness import PROGRAMS, Job, Scratch, check
+from replicas_test import Copied, MASKED
+
+OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
+LOG = ["--message-log"]
+
+
+def continues(lines, printed, wanted, why):
+    """`lines` of a restart are the rest of the native ones; `printed`: before the checkpoint, at least."""
+    rest = wanted[len(wanted) - len(lines):]
+    check(lines and lines == rest and len(lines) <= len(wanted) - printed,
+          f"{why}: {len(lines)} lines, {printed} of {len(wanted)} were printed before;"
+          f" {[pair for pair in zip(lines, rest) if pair[0] != pair[1]][:2]} {lines[-2:]}")
+
+
+def inside(mpi, *how):
+    """The checkpoint comes while one computes and the others wait for it inside of a call: no rank is waited for, the job goes
+    on as if nothing had been, and a restart comes out of the call on the other library; --stop, too."""
+    took = []
+    for case in how:
+        with Scratch(f"logged-{case}") as cwd:
+            program = [PROGRAMS / f"computes.{mpi}", case]
+            go = cwd / "go"
+            wanted = harness.native(program, 3, mpi, cwd, env=dict(os.environ))
+            env = dict(os.environ, HOLD_FILE=str(go))
+            with Job.run(program, 3, cwd, mpi=mpi, env=env, extra=LOG) as job:
+                job.wait_line("READY")
+                took.append(job.checkpoint()["seconds"])
+                go.touch()
+                lines = job.finish()
+            check(lines == wanted, f"{case}, after a checkpoint: {lines}, natively {wanted}")
+            go.unlink()
+            with Job.restart(cwd, mpi=OTHER[mpi]) as job:
+                job.wait_until(lambda: job.ask("status").stdout.count("running"), "the job to run")
+                job.checkpoint("--stop")
+                check(job.finish(expected=85) == [], f"{case}, before it stopped: {job.output()}")
+            go.touch()
+            with Job.restart(cwd, mpi=mpi) as job:
+                lines = job.finish()
+            check(lines == [line for line in wanted if line != "READY"], f"{case}, restarted twice: {lines}, natively {wanted}")
+    return f"{len(how)} ways, at most {max(took):.2f} s"
+
+
+def mix(mpi, steps="400", work="2000"):
+    return [PROGRAMS / f"mix.{mpi}", steps, work]
+
+
+def random(mpi, seed="1", ranks=3):
+    """Killed after a checkpoint at a random moment, continued on either library, renewed there, saved and continued again."""
+    draw = randomness.Random(f"{seed} {mpi}")
+    with Scratch("logged-random") as cwd:
+        program = mix(mpi)
+        wanted = harness.native(program, ranks, mpi, cwd)
+        with Job.run(program, ranks, cwd, mpi=mpi, extra=LOG) as job:
+            job.wait_until(lambda: len(job.lines()) >= len(wanted) // 4, "a quarter")
+            time.sleep(draw.uniform(0, 0.05))
+            printed = len(job.lines())
+            job.checkpoint()
+            job.kill_ranks()
+        with Job.restart(cwd, mpi=OTHER[mpi]) as job:
+            job.wait_until(lambda: len(job.lines()) > 30, "some lines")
+            check(job.ask("renew").returncode == 0, "renew")
+            first = len(job.lines())
+            job.checkpoint()
+            lines = job.finish()
+        continues(lines, printed, wanted, "restarted")
+        with Job.restart(cwd, mpi=mpi) as job:
+            continues(job.finish(), len(wanted) - len(lines) + first, wanted, "restarted again")
+
+
+def copies(mpi):
+    """Leaders are saved while copies follow them; after the restart there are copies again, and one takes a rank's place."""
+    with Scratch("logged-copies") as cwd:
+        program = mix(mpi, "800", "1000")
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+            copied = Copied(job)
+            copied.pids()
+            printed = len(job.lines())
+            job.checkpoint("--stop")
+            job.finish(expected=85)
+            copied.check_gone()
+        with Job.restart(cwd, mpi=mpi) as job:
+            copied = Copied(job)
+            os.kill(copied.pids()[0][1], signal.SIGKILL)
+            lines = job.finish()
+            check(len(MASKED.findall(job.errors())) == 1, job.errors())
+            copied.check_gone()
+        continues(lines, printed, wanted, "restarted")
+
+
+def unmasked(mpi):
+    """A rank dies that has no copy: the job goes back to its newest generation, and says so."""
+    with Scratch("logged-unmasked") as cwd:
+        program = mix(mpi, "800", "1000")
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "0", "--max-restarts", "1"]) as job:
+            copied = Copied(job)
+            job.wait_until(lambda: len(job.lines()) > 20, "some lines")
+            generation = job.checkpoint()["generation"]
+            os.kill(job.rank_pids()[1], signal.SIGKILL)
+            job.wait_until(lambda: f"restarting from {generation}" in job.errors(), "the restart")
+            time.sleep(1)
+            lines = job.finish()
+        tail = lines[-20:]
+        check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
+
+
+CASES = {f.__name__: f for f in (inside, random, copies, unmasked)}
+
+if __name__ == "__main__":
+    sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))
