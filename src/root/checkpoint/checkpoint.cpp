@@ -201,6 +201,8 @@ void Checkpoint::save(const Request& request, double end) {
     const auto& heard = tally_.answers();
     const auto all = job_.ranks();
     image::SaveOptions options = settings_.save_options;
+    // They stand for no safe state, so they shall not stand for the writing either.
+    if (settings_.message_log) options.forked = true;
     // Nobody goes on after the last one.
     if (request.stop) options.forked = false;
     const bool forked = options.forked;
