@@ -10,6 +10,12 @@ namespace fermata::root {
 
 using nlohmann::json;
 
+namespace {
+
+constexpr int64_t kCopiesAfterRestartMs = 1000;
+
+}  // namespace
+
 void Root::note(journal::Kind kind, json fields) const {
     if (settings_.journal) settings_.journal->note(kind, std::move(fields));
 }
@@ -33,7 +39,7 @@ void Root::lost(Noted noted) {
 void Root::rank_died(const std::string& line) {
     if (over()) return;
     if (stands_by_.yes) return fail_job(line);
-    say(line);
+    say(settings_.replicas.empty() ? line : line + ": it has no copy that could take its place");
     lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
 }
@@ -136,7 +142,7 @@ void Root::look_whether_it_runs() {
                                   {"nodes", tree_.nodes().size()},
                                   {"mpi", start_.mpi()}});
     if (!finalize_released_) schedule_.plan(tree::now_ms());
-    make_copies(0);
+    make_copies(settings_.restored ? kCopiesAfterRestartMs : 0);
 }
 
 // The checkpoint in progress cannot be saved: the clock's messages are not repeated.

@@ -2,7 +2,8 @@
 """Checkpoints of jobs with a message log (`run --message-log`, `--replicas`): taken at any moment, continued with native lines.
 
     logged_test.py inside openmpi|mpich HOW...        others wait for a rank that computes: tests/programs/computes.c
-    logged_test.py random|killed|storm openmpi|mpich [SEED]
+    logged_test.py random openmpi|mpich [SEED]
+    logged_test.py ways openmpi|mpich WAY...          how images are kept and loaded: WAYS
     logged_test.py copies|unmasked|words openmpi|mpich
 """
 import json
@@ -85,6 +86,87 @@ def random(mpi, seed="1", ranks=3):
             continues(job.finish(), len(wanted) - len(lines) + first, wanted, "restarted again")
 
 
+def steady(mpi):
+    """Half a second of steps, and more of rest."""
+    return [PROGRAMS / f"steady.{mpi}", "400", "2"], dict(os.environ, STEADY_PAUSE="2000")
+
+
+# Options of run, and of restart.
+WAYS = {
+    "plain": ([], []),
+    "incremental": (["--save-options", "incremental"], []),
+    "one_file": (["--save-options", "layout=shared"], []),
+    "compressed": (["--save-options", "compress=auto"], []),
+    "mapped": ([], ["--mapped"]),
+    "memory": (["--levels", "memory 0.2s"], []),
+    "local": (["--levels", "local 0.2s"], []),
+    "interval": (["--interval", "0.3s"], []),
+}
+
+
+def ways(mpi, *names):
+    program, env = steady(mpi)
+    for name in names or WAYS:
+        run, restart = WAYS[name]
+        with Scratch(f"logged-{name}") as cwd:
+            wanted = harness.native(program, 2, mpi, cwd)
+            with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*LOG, *run]) as job:
+                job.wait_until(lambda: len(job.lines()) > 30, "some lines")
+                if "levels" not in str(run) and "interval" not in str(run):
+                    job.checkpoint()
+                    job.wait_until(lambda: len(job.lines()) > 60, "more lines")
+                    printed = len(job.lines())
+                    job.checkpoint()
+                else:
+                    printed = 0
+                    job.wait_until(lambda: list((cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
+                job.kill_ranks()
+            with Job.restart(cwd, mpi=OTHER[mpi], env=env, extra=restart) as job:
+                lines = job.finish()
+            continues(lines, printed, wanted, name)
+    return f"{len(names or WAYS)} ways"
+
+
+def kept_on(mpi):
+    """Signals and --continue: checkpointed and stopped by SIGTERM, continued by the same words; a log cannot begin later."""
+    program, env = steady(mpi)
+    with Scratch("logged-continue") as cwd:
+        wanted = harness.native(program, 2, mpi, cwd)
+        lines = []
+        for turn in range(3):
+            with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*LOG, "--continue"]) as job:
+                if turn == 2:
+                    lines += job.finish()
+                    break
+                job.wait_until(lambda: len(job.lines()) > 50, "some lines")
+                job.process.send_signal(signal.SIGTERM)
+                lines += job.finish(expected=85)
+        check(lines == wanted, f"{len(lines)} lines, natively {len(wanted)}; {lines[-2:]}")
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, ckpt="plain", extra=["--launcher", "own"]) as job:
+            job.wait_until(lambda: job.lines(), "a line")
+            job.checkpoint("--stop")
+            job.finish(expected=85)
+        for words, said in ((["--replicas", "all"], "has no message logs"), (["--launcher", "mpiexec"], "")):
+            done = harness.call("restart", "--ckpt-dir", "plain" if said else "ckpt", "--generation", "latest", *words, cwd=cwd)
+            check(done.returncode == 2 and (said or "--launcher own") in done.stderr, f"{words}: {done.returncode} {done.stderr}")
+
+
+def standby(mpi):
+    """The next life stands by while this one, which has a log, runs."""
+    program, env = steady(mpi)
+    program = [program[0], "1500", "2"]
+    with Scratch("logged-standby") as cwd:
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*LOG, "--launcher", "own", "--standby", "--max-restarts", "1"]) as job:
+            job.wait_until(lambda: len(job.lines()) > 30, "some lines")
+            job.checkpoint()
+            job.wait_until(lambda: json.loads(job.ask("status", "--json").stdout).get("standby") == "ready", "a life that stands by")
+            pids = job.rank_pids()
+            os.kill(pids[1], signal.SIGKILL)
+            lines = job.finish()
+        check(lines[-50:] == wanted[-50:], f"{lines[-2:]}, natively {wanted[-2:]}; {job.errors()}")
+
+
 def copies(mpi):
     """Leaders are saved while copies follow them; after the restart there are copies again, and one takes a rank's place."""
     with Scratch("logged-copies") as cwd:
@@ -123,7 +205,7 @@ def unmasked(mpi):
         check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (inside, random, copies, unmasked)}
+CASES = {f.__name__: f for f in (inside, random, ways, kept_on, standby, copies, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))
