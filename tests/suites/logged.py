@@ -6,7 +6,7 @@
 
 CASE: those of tests/system/application_test.py (default: all but big, which needs 6 GiB). The run itself ends with the native
 lines, and each of its generations is continued with the rest of them. --libraries either: on Open MPI or MPICH, as drawn.
---kills: no restarts by hand, but so many ranks are killed at random moments under --interval and --max-restarts.
+--kills: so many ranks are killed at random moments under --interval and --max-restarts, and three generations continued.
 """
 import argparse
 import os
@@ -74,7 +74,7 @@ def kill_one(job, draw):
 def killed(program, cwd, wanted, draw, options):
     """Ranks are killed while their job saves itself; its lines end as natively, and all of them came in order."""
     case, kills = program.case, 0
-    extra = [*words_of(options), "--interval", "0.3s", "--max-restarts", "100"]
+    extra = [*words_of(options), "--interval", "0.3s", "--max-restarts", "100", "--keep", "all"]
     with Job.run(case.program, case.ranks, cwd, mpi=options.mpi or case.abi, extra=extra) as job:
         while job.process.poll() is None and kills < options.kills:
             time.sleep(draw.uniform(*options.between))
@@ -90,6 +90,9 @@ def killed(program, cwd, wanted, draw, options):
         check(line in wanted, f"a line that natively does not come: {line}\n{errors[-2000:]}")
         at = wanted.index(line) + 1
     check(at == len(wanted), f"ended after {at} of {len(wanted)} lines\n{errors[-2000:]}")
+    generations = sorted(path.parent.name for path in (cwd / "ckpt").glob("gen-*/manifest.json"))
+    some = [(generation, 0) for generation in draw.sample(generations, min(3, len(generations)))]
+    all_continued(program, cwd, some, wanted, draw, options)
     return kills, errors.count("restarting from"), errors.count("its copy goes on in its place")
 
 

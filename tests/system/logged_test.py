@@ -17,7 +17,7 @@ import time
 
 import harness
 from harness import PROGRAMS, Job, Scratch, check
-from replicas_test import Copied, MASKED
+from replicas_test import Copied, MASKED, children_of
 
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
 LOG = ["--message-log"]
@@ -188,6 +188,99 @@ def copies(mpi):
         continues(lines, printed, wanted, "restarted")
 
 
+def kill_in(draw, pids, delay):
+    time.sleep(draw.uniform(0, delay))
+    try:
+        os.kill(draw.choice(pids), signal.SIGKILL)
+    except ProcessLookupError:
+        pass
+
+
+def check_lines(lines, wanted, errors):
+    """Each line came, in order; after a death some came again."""
+    at = 0
+    for line in lines:
+        if at < len(wanted) and line == wanted[at]:
+            at += 1
+            continue
+        check(line in wanted[:at], f"line {line} after {wanted[at - 1]}\n{errors[-3000:]}")
+        at = wanted.index(line) + 1
+    check(at == len(wanted), f"ended after {at} of {len(wanted)} lines\n{errors[-3000:]}")
+
+
+def masked(mpi, times="4", seed="1"):
+    """A rank that has a copy is killed while the job is saved: what was begun is given up or committed, the lines are native ones."""
+    draw = randomness.Random(f"{seed} {mpi}")
+    with Scratch("logged-masked") as cwd:
+        program = mix(mpi, "1200", "1000")
+        wanted = harness.native(program, 2, mpi, cwd)
+        said = []
+        with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+            copied = Copied(job)
+            for _ in range(int(times)):
+                lead, _ = copied.pids()
+                asked = subprocess.Popen([str(harness.FERMATA), "checkpoint", "--job", job.name], stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, text=True)
+                kill_in(draw, lead, 0.15)
+                said.append(asked.communicate(timeout=60)[0].strip())
+            lines = job.finish()
+            errors = job.errors()
+        check(lines == wanted, f"{len(lines)} lines, natively {len(wanted)}; {said}\n{errors[-3000:]}")
+        check(len(MASKED.findall(errors)) == int(times), errors)
+        copied.check_gone()
+        for generation in sorted(path.parent.name for path in (cwd / "ckpt").glob("gen-*/manifest.json"))[-1:]:
+            with Job.restart(cwd, mpi=mpi, generation=int(generation.split("-")[1]), extra=["--replicas", "none"]) as job:
+                continues(job.finish(), 0, wanted, generation)
+    return "; ".join(said)
+
+
+def rolled_back(mpi, times="4", seed="1"):
+    """Ranks without copies are killed at any moment, in checkpoints and restarts, too: the job goes on from its newest generation."""
+    draw = randomness.Random(f"{seed} {mpi}")
+    program, env = steady(mpi)
+    program = [program[0], "1200", "2"]
+    with Scratch("logged-rolled-back") as cwd:
+        wanted = harness.native(program, 2, mpi, cwd)
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*LOG, "--interval", "0.15s", "--max-restarts", "50"]) as job:
+            job.wait_until(lambda: list((cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
+            for _ in range(int(times)):
+                time.sleep(draw.uniform(0, 0.9))
+                processes = [pid for pid, name in job.processes().items() if name.startswith("steady") or name.startswith("lower")]
+                if processes:
+                    kill_in(draw, processes, 0.05)
+            lines = job.finish()
+            errors = job.errors()
+        check_lines(lines, wanted, errors)
+    return f"{errors.count('restarting from')} times"
+
+
+def writers(mpi, times="5", seed="1"):
+    """The child that writes an image is killed: that checkpoint fails with a line, and the job goes on."""
+    draw = randomness.Random(f"{seed} {mpi}")
+    program, env = steady(mpi)
+    program = [program[0], "1200", "64"]
+    with Scratch("logged-writers") as cwd:
+        wanted = harness.native(program, 2, mpi, cwd)
+        failed = 0
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=LOG) as job:
+            job.wait_until(lambda: len(job.lines()) > 30, "some lines")
+            ranks = job.rank_pids()
+            for _ in range(int(times)):
+                asked = subprocess.Popen([str(harness.FERMATA), "checkpoint", "--job", job.name], stdout=subprocess.PIPE,
+                                         stderr=subprocess.STDOUT, text=True)
+                while asked.poll() is None:
+                    children = children_of(ranks)
+                    if children:
+                        kill_in(draw, children, 0.01)
+                        break
+                said = asked.communicate(timeout=60)[0]
+                failed += asked.returncode != 0
+                check(asked.returncode == 0 or "ended by signal 9" in said, said)
+            lines = job.finish()
+        check(lines == wanted and failed > 0, f"{len(lines)} lines, {failed} failed; {job.errors()}")
+    return f"{failed} of {times} failed"
+
+
 def unmasked(mpi):
     """A rank dies that has no copy: the job goes back to its newest generation, and says so."""
     with Scratch("logged-unmasked") as cwd:
@@ -205,7 +298,7 @@ def unmasked(mpi):
         check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (inside, random, ways, kept_on, standby, copies, unmasked)}
+CASES = {f.__name__: f for f in (inside, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))
