@@ -119,7 +119,7 @@ def ways(mpi, *names):
                     job.checkpoint()
                 else:
                     printed = 0
-                    job.wait_until(lambda: list((cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
+                    job.wait_until(lambda: generations(cwd), "a generation")
                 job.kill_ranks()
             with Job.restart(cwd, mpi=OTHER[mpi], env=env, extra=restart) as job:
                 lines = job.finish()
@@ -196,6 +196,10 @@ def kill_in(draw, pids, delay):
         pass
 
 
+def generations(cwd):
+    return {path.parent.name for path in (cwd / "ckpt").glob("gen-*/manifest.json")}
+
+
 def check_lines(lines, wanted, errors):
     """Each line came, in order; after a death some came again."""
     at = 0
@@ -208,6 +212,15 @@ def check_lines(lines, wanted, errors):
     check(at == len(wanted), f"ended after {at} of {len(wanted)} lines\n{errors[-3000:]}")
 
 
+def settled(copied):
+    """Leaders, once copies are neither made nor lost: seen twice, since a look takes its time."""
+    while True:
+        found = copied.pids()
+        time.sleep(0.1)
+        if copied.pids() == found:
+            return found[0]
+
+
 def masked(mpi, times="4", seed="1"):
     """A rank that has a copy is killed while the job is saved: what was begun is given up or committed, the lines are native ones."""
     draw = randomness.Random(f"{seed} {mpi}")
@@ -217,8 +230,9 @@ def masked(mpi, times="4", seed="1"):
         said = []
         with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
             copied = Copied(job)
-            for _ in range(int(times)):
-                lead, _ = copied.pids()
+            for turn in range(int(times)):
+                job.wait_until(lambda: len(MASKED.findall(job.errors())) == turn, "the copy to go on")
+                lead = settled(copied)
                 asked = subprocess.Popen([str(harness.FERMATA), "checkpoint", "--job", job.name], stdout=subprocess.PIPE,
                                          stderr=subprocess.STDOUT, text=True)
                 kill_in(draw, lead, 0.15)
@@ -228,7 +242,7 @@ def masked(mpi, times="4", seed="1"):
         check(lines == wanted, f"{len(lines)} lines, natively {len(wanted)}; {said}\n{errors[-3000:]}")
         check(len(MASKED.findall(errors)) == int(times), errors)
         copied.check_gone()
-        for generation in sorted(path.parent.name for path in (cwd / "ckpt").glob("gen-*/manifest.json"))[-1:]:
+        for generation in sorted(generations(cwd))[-1:]:
             with Job.restart(cwd, mpi=mpi, generation=int(generation.split("-")[1]), extra=["--replicas", "none"]) as job:
                 continues(job.finish(), 0, wanted, generation)
     return "; ".join(said)
@@ -242,9 +256,11 @@ def rolled_back(mpi, times="4", seed="1"):
     with Scratch("logged-rolled-back") as cwd:
         wanted = harness.native(program, 2, mpi, cwd)
         with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=[*LOG, "--interval", "0.15s", "--max-restarts", "50"]) as job:
-            job.wait_until(lambda: list((cwd / "ckpt").glob("gen-*/manifest.json")), "a generation")
-            for _ in range(int(times)):
-                time.sleep(draw.uniform(0, 0.9))
+            for turn in range(int(times)):
+                # Three deaths without a generation between them, and the job is given up.
+                seen = generations(cwd)
+                job.wait_until(lambda: turn % 2 == 1 or generations(cwd) - seen, "another generation")
+                time.sleep(draw.uniform(0, 0.4))
                 processes = [pid for pid, name in job.processes().items() if name.startswith("steady") or name.startswith("lower")]
                 if processes:
                     kill_in(draw, processes, 0.05)
