@@ -13,8 +13,9 @@ void check_message_log(SubmitOptions& options) {
     };
     if (options.launcher == launch::LauncherName::automatic) options.launcher = launch::LauncherName::own;
     if (options.launcher != launch::LauncherName::own)
-        refuse("(--message-log, --replicas) needs --launcher own: only ranks that Fermata itself has started "
-               "are replaced");
+        refuse(
+            "(--message-log, --replicas) needs --launcher own: only ranks that Fermata itself has started "
+            "are replaced");
     if (options.protocol != "cc-d")
         refuse("and --protocol do not go together: nobody counts collectives then");
 }

@@ -18,9 +18,9 @@ struct RestartFrom {
 
 // Asked for, and only with --launcher own.
 struct OfOwn {
-    bool standby = false;      // the next life's ranks start while this one's run
-    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
-    std::string replicas;      // which ranks have copies; "" = none
+    bool standby = false;                         // the next life's ranks start while this one's run
+    bool message_log = false;                     // ranks log their messages, so that they can stop anywhere
+    std::string replicas;                         // which ranks have copies; "" = none
     static constexpr const char* kNone = "none";  // restart: replicas = none, though the generation had some
 };
 
@@ -62,8 +62,8 @@ struct SubmitOptions : TellingOptions {
     std::string allow_owner;           // name or number of one more user whose generations may run here
 };
 
-// Makes the launcher Fermata's own, without which a log is of no use. Throws Error when another was asked for,
-// or what does not go with a log.
+// Makes the launcher Fermata's own, without which a log is of no use. Throws Error when another was asked
+// for, or what does not go with a log.
 void check_message_log(SubmitOptions& options);
 
 // mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.

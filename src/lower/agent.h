@@ -126,7 +126,7 @@ class Agent {
     Stage stage_;
     std::optional<Asked> asked_;
     std::optional<Checkpoint> checkpoint_;
-    // What the exchange of message logs means for a rank that is new or restored.
+    // Orders of the exchange of message logs, for a rank that is new or restored.
     struct LogsHeard {
         LogsHeard() = default;
         LogsHeard(uint32_t in, std::string orders) : epoch(in), bytes(std::move(orders)) {}

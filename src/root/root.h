@@ -217,7 +217,7 @@ class Root {
         int64_t copies_due = 0;  // ms; 0 = none are wanted
     } masked_;
     enum class Logs { unknown, asked, exchanged } logs_ = Logs::unknown;  // of a restart's images
-    uint32_t worlds_ = 0;  // of ranks with new lower halves
+    uint32_t worlds_ = 0;                                                 // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};
     struct {

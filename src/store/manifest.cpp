@@ -419,8 +419,8 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
         damaged(path, "its version does not fit its message logs");
     if (!logged &&
         ((version != kGroupsManifest && json.contains("application") != (version == kApplicationManifest)) ||
-        json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
-        (m.level == LevelName::local) != (version == kLocalManifest)))
+         json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
+         (m.level == LevelName::local) != (version == kLocalManifest)))
         damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");

@@ -22,10 +22,10 @@ bool is_one_of(const wire::Message& message) {
 // generation ranks shall load, what is to be copied. The messages of the clock do not, nor does room for a
 // new generation: a checkpoint in which a connection was lost is given up.
 bool lasts(const wire::Message& message) {
-    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Renew, wire::AskLog,
-                     wire::Resume, wire::Cancel, wire::Leave, wire::Depart, wire::FinalizeReleased, wire::Go,
-                     wire::Kill, wire::Stand, wire::Chosen, wire::AskCopies, wire::KeepCopies, wire::Flush>(
-        message);
+    return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Renew,
+                     wire::AskLog, wire::Resume, wire::Cancel, wire::Leave, wire::Depart,
+                     wire::FinalizeReleased, wire::Go, wire::Kill, wire::Stand, wire::Chosen, wire::AskCopies,
+                     wire::KeepCopies, wire::Flush>(message);
 }
 
 }  // namespace

@@ -576,9 +576,9 @@ using Message =
           Again, Leave, Depart, Warned, Spare, InStarter, Stand, Phase, Launch, Signal, Input, OutputTaken,
           Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom,
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
-          Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders, AskLog,
-          Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote, CopyGone,
-          Promoted>;
+          Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
+          AskLog, Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote,
+          CopyGone, Promoted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -1,6 +1,6 @@
-// Messages of jobs whose ranks log what they send: what a recovery's exchange, or a restart's, hears and says. The bytes are
-// those of replay/wire_form.h: only root and front know what they mean. message.h has the rules of all
-// messages.
+// Messages of jobs whose ranks log what they send: what a recovery's exchange, or a restart's, hears and
+// says. The bytes are those of replay/wire_form.h: only root and front know what they mean. message.h has the
+// rules of all messages.
 #pragma once
 
 #include <cstdint>

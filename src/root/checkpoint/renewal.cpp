@@ -21,7 +21,7 @@ void Checkpoint::stand_anywhere(double end) {
     until([&] { return tally_.answers().logs == job_.ranks(); }, end, "every thread to stand");
 }
 
-// What they share is asked for once all stand: until then one may take away what another has.
+// Asks for what they share once all stand: until then one may take away what another has.
 void Checkpoint::stand_to_save(double end) {
     stand_anywhere(end);
     ask(wire::AskLog{attempt_.epoch, true});

@@ -137,7 +137,8 @@ TEST(AgentStages, ACheckpointOfRanksThatKeepALog) {
     EXPECT_EQ(way.actions,
               (Actions{Action::note_begin, Action::begin_at_once, Action::ask_to_stop, Action::say_frozen,
                        Action::say_log, Action::save_alone, Action::conclude, Action::go_on}));
-    way = walk(Stage::running, frozen + Events{Event::save, Event::child_writes, Event::resume, Event::ended});
+    way =
+        walk(Stage::running, frozen + Events{Event::save, Event::child_writes, Event::resume, Event::ended});
     EXPECT_EQ(way.stage, Stage::running);
     EXPECT_EQ(way.actions[way.actions.size() - 2], Action::go_on_writing);
     EXPECT_EQ(walk(Stage::running, frozen + Events{Event::cancel}).stage, Stage::running);
