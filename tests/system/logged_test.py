@@ -2,6 +2,7 @@
 """Checkpoints of jobs with a message log (`run --message-log`, `--replicas`): taken at any moment, continued with native lines.
 
     logged_test.py inside openmpi|mpich HOW...        others wait for a rank that computes: tests/programs/computes.c
+    logged_test.py held openmpi|mpich CASE...         tests/programs/trap.c
     logged_test.py random openmpi|mpich [SEED]
     logged_test.py ways openmpi|mpich WAY...          how images are kept and loaded: WAYS
     logged_test.py copies|unmasked|words openmpi|mpich
@@ -57,6 +58,25 @@ def inside(mpi, *how):
                 lines = job.finish()
             check(lines == [line for line in wanted if line != "READY"], f"{case}, restarted twice: {lines}, natively {wanted}")
     return f"{len(how)} ways, at most {max(took):.2f} s"
+
+
+def held(mpi, *cases):
+    """Programs that stand where it is hard (tests/programs/trap.c): saved there, continued on the other library, then let go."""
+    for case in cases:
+        with Scratch(f"logged-{case}") as cwd:
+            program = [PROGRAMS / f"trap.{mpi}", case]
+            go = cwd / "go"
+            env = dict(os.environ, HOLD_FILE=str(go))
+            wanted = [line for line in harness.native(program, 2, mpi, cwd, env=dict(os.environ)) if line != "READY"]
+            with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=LOG) as job:
+                job.wait_line("READY")
+                job.checkpoint("--stop")
+                job.finish(expected=85)
+            go.touch()
+            with Job.restart(cwd, mpi=OTHER[mpi]) as job:
+                lines = [line for line in job.finish() if line != "READY"]
+            check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
+    return f"{len(cases)} programs"
 
 
 def mix(mpi, steps="400", work="2000"):
@@ -314,7 +334,7 @@ def unmasked(mpi):
         check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (inside, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
+CASES = {f.__name__: f for f in (inside, held, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))
