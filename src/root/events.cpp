@@ -39,7 +39,8 @@ void Root::lost(Noted noted) {
 void Root::rank_died(const std::string& line) {
     if (over()) return;
     if (stands_by_.yes) return fail_job(line);
-    say(settings_.replicas.empty() ? line : line + ": it has no copy that could take its place");
+    const bool unmasked = !settings_.replicas.empty() && line.starts_with("rank ");
+    say(unmasked ? line + ": it has no copy that could take its place" : line);
     lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
 }

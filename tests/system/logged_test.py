@@ -190,7 +190,7 @@ def standby(mpi):
 def copies(mpi):
     """Leaders are saved while copies follow them; after the restart there are copies again, and one takes a rank's place."""
     with Scratch("logged-copies") as cwd:
-        program = mix(mpi, "800", "1000")
+        program = mix(mpi, "500", "800")
         wanted = harness.native(program, 2, mpi, cwd)
         with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
             copied = Copied(job)
