@@ -190,9 +190,10 @@ def standby(mpi):
 def copies(mpi):
     """Leaders are saved while copies follow them; after the restart there are copies again, and one takes a rank's place."""
     with Scratch("logged-copies") as cwd:
-        program = mix(mpi, "500", "800")
+        program, env = steady(mpi)  # rests: on no machine it is over before it has copies
+        program = [program[0], "1300", "1"]
         wanted = harness.native(program, 2, mpi, cwd)
-        with Job.run(program, 2, cwd, mpi=mpi, extra=["--replicas", "all"]) as job:
+        with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=["--replicas", "all"]) as job:
             copied = Copied(job)
             copied.pids()
             printed = len(job.lines())
