@@ -277,27 +277,12 @@ void add_run(CLI::App* app, Words& w) {
     app->add_flag("--check", w.check, "do not run: say what the program needs and whether it is there");
     app->add_flag("--json", w.json, "with --check: answer as JSON");
 }
-// A log is of use where ranks can be replaced.
-void finish_message_log(life::SubmitOptions& o) {
-    if (!o.of_own.replicas.empty()) o.of_own.message_log = true;
-    if (!o.of_own.message_log) return;
-    auto refuse = [](const char* what) {
-        throw Error(fmt::format("--message-log {}", what), ExitCode::usage);
-    };
-    if (o.launcher == launch::LauncherName::automatic) o.launcher = launch::LauncherName::own;
-    if (o.launcher != launch::LauncherName::own)
-        refuse("needs --launcher own: only ranks that Fermata itself has started are replaced");
-    if (o.protocol != "cc-d") refuse("and --protocol do not go together: nobody counts collectives then");
-    if (o.interval != 0 || o.levels)
-        refuse("does not go with --interval and --levels: there are no checkpoints of such a job yet");
-    if (o.continue_it) refuse("does not go with --continue: there are no checkpoints of such a job yet");
-}
-
 int run(Words& w) {
     if (w.json && !w.check) throw Error("--json goes with --check (fermata run --help)", ExitCode::usage);
     if (w.check) return cli::check_programs(life::parts_of(w.submit), w.json);
     finish_submit_options(w.submit, w.texts);
-    finish_message_log(w.submit);
+    if (!w.submit.of_own.replicas.empty()) w.submit.of_own.message_log = true;
+    if (w.submit.of_own.message_log) life::check_message_log(w.submit);
     if (!w.inject.empty()) w.submit.inject = root::Injection::parse(w.inject);
     return life::run(w.submit);
 }
@@ -313,6 +298,9 @@ void add_restart(CLI::App* app, Words& w) {
         ->expected(1);
     app->add_flag("--fallback", w.submit.from.fallback,
                   "if the newest generation is damaged take the one before");
+    app->add_option("--replicas", w.submit.of_own.replicas,
+                    "of a job with a message log: ranks that have a copy (default: as before)")
+        ->type_name("none|all|N|P%|LIST");
 }
 int restart(Words& w) {
     finish_submit_options(w.submit, w.texts);

@@ -2,9 +2,23 @@
 
 #include <algorithm>
 
+#include "base/error.h"
 #include "base/text.h"
 
 namespace fermata::life {
+
+void check_message_log(SubmitOptions& options) {
+    auto refuse = [](const char* what) {
+        throw Error(fmt::format("a message log {}", what), ExitCode::usage);
+    };
+    if (options.launcher == launch::LauncherName::automatic) options.launcher = launch::LauncherName::own;
+    if (options.launcher != launch::LauncherName::own)
+        refuse(
+            "(--message-log, --replicas) needs --launcher own: only ranks that Fermata itself has started "
+            "are replaced");
+    if (options.protocol != "cc-d")
+        refuse("and --protocol do not go together: nobody counts collectives then");
+}
 
 std::string launcher_words(const std::vector<std::string>& options, const std::string& args) {
     std::string words;

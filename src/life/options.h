@@ -18,9 +18,10 @@ struct RestartFrom {
 
 // Asked for, and only with --launcher own.
 struct OfOwn {
-    bool standby = false;      // the next life's ranks start while this one's run
-    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
-    std::string replicas;      // which ranks have copies; "" = none
+    bool standby = false;                         // the next life's ranks start while this one's run
+    bool message_log = false;                     // ranks log their messages, so that they can stop anywhere
+    std::string replicas;                         // which ranks have copies; "" = none
+    static constexpr const char* kNone = "none";  // restart: replicas = none, though the generation had some
 };
 
 // TellingOptions say where the job tells what it does.
@@ -65,6 +66,10 @@ struct SubmitOptions : TellingOptions, TestingOptions {
     bool continue_it = false;          // run: continue this command's job if the directory holds one
     std::string allow_owner;           // name or number of one more user whose generations may run here
 };
+
+// Makes the launcher Fermata's own, without which a log is of no use. Throws Error when another was asked
+// for, or what does not go with a log.
+void check_message_log(SubmitOptions& options);
 
 // mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.
 std::string launcher_words(const std::vector<std::string>& options, const std::string& args);

@@ -153,6 +153,8 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.message_log = options.of_own.message_log;
     settings.replicas = options.of_own.replicas;
     settings.injection = options.inject;
+    if (what.from && what.from->manifest->message_log)
+        settings.log_epoch = what.from->manifest->message_log->epoch;
     if (!settings.replicas.empty() && ranks > 0)
         root::replicated(settings.replicas, static_cast<uint32_t>(ranks));  // or refuses before anything runs
     settings.save_options = options.save_options;

@@ -126,6 +126,24 @@ void find_programs(Submission& what) {
     }
 }
 
+// The ranks keep their message logs, which a restart cannot begin and not end.
+void keep_message_log(SubmitOptions& options, const store::GenerationInfo& from) {
+    OfOwn& own = options.of_own;
+    if (!from.manifest->message_log) {
+        if (own.message_log || (!own.replicas.empty() && own.replicas != OfOwn::kNone))
+            throw Error(fmt::format("{} has no message logs: a job has one from its start on (run "
+                                    "--message-log, run --replicas), or none",
+                                    Generation(from.number).name()),
+                        ExitCode::usage);
+        own.replicas.clear();
+        return;
+    }
+    own.message_log = true;
+    if (own.replicas.empty()) own.replicas = from.manifest->message_log->replicas;
+    if (own.replicas == OfOwn::kNone) own.replicas.clear();
+    check_message_log(options);
+}
+
 int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
     what.go_on_from(std::move(from));
     const store::Manifest& manifest = *what.from->manifest;
@@ -140,6 +158,7 @@ int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
     what.job_number = manifest.job;
     what.preferred_mpi = manifest.mpi;
     what.restarts = 1;
+    keep_message_log(what.options, *what.from);
     if (uid_t owner = what.from->folder.owner(); owner != ::geteuid())
         say(fmt::format("{} was made by {}: {}", what.from->directory, files::name_of_user(owner),
                         command_line(manifest.whole_command())));

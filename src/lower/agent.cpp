@@ -64,7 +64,9 @@ sem_t ready;
 Agent::Agent(AgentTask task, std::unique_ptr<tree::AgentLink> link)
     : task_(std::move(task)),
       link_(std::move(link)),
-      stage_(task_.config.generation || task_.second ? Stage::restoring : Stage::running) {}
+      stage_(task_.config.generation || task_.second ? Stage::restoring : Stage::running) {
+    if (task_.second) orders_ = {task_.second->epoch, task_.second->orders};
+}
 
 Agent& Agent::start(AgentTask task, std::unique_ptr<tree::AgentLink> link) {
     auto* agent = new Agent(std::move(task), std::move(link));  // for the life of the process
@@ -158,7 +160,9 @@ void Agent::handle(const wire::Message& message) {
     spdlog::debug("rank {}: {}", rank().number(), wire::name_of(message));
     if (auto* m = std::get_if<wire::Resume>(&message)) ended_epoch_ = m->epoch;
     if (auto* m = std::get_if<wire::Cancel>(&message)) ended_epoch_ = m->epoch;
-    if (auto epoch = epoch_of(message); epoch && (!checkpoint_ || checkpoint_->epoch != *epoch)) return;
+    if (auto epoch = epoch_of(message);
+        epoch && stage_ != Stage::telling && (!checkpoint_ || checkpoint_->epoch != *epoch))
+        return;
     if (std::holds_alternative<wire::Query>(message))
         query();
     else if (std::holds_alternative<wire::Depart>(message))
@@ -196,7 +200,8 @@ void Agent::on(Event event, const wire::Message* message) {
 void Agent::look() {
     switch (stage_) {
         case Stage::restoring:
-            if ((parts_ = restored_.take())) on(Event::restored);
+            if ((parts_ = restored_.take()))
+                on(task_.config.message_log && !task_.second ? Event::logs_first : Event::restored);
             break;
         case Stage::asked:
             if (auto event = consider()) on(*event);
@@ -268,7 +273,11 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
     switch (action) {
         case Action::nothing:
             break;
+        case Action::await_logs:
+            await_logs();
+            break;
         case Action::rebuild:
+            if (message) orders_ = LogsHeard{std::get<wire::LogOrder>(*message)};
             rebuild();
             break;
         case Action::go:
@@ -323,6 +332,9 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
         case Action::say_frozen:
             say_frozen();
             break;
+        case Action::say_log:
+            say_log(std::get<wire::AskLog>(*message));
+            break;
         case Action::keep_orders:
             checkpoint_->orders = std::get<wire::LogOrder>(*message).bytes;
             break;
@@ -347,6 +359,10 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
             OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
             meet(*message);
             return hop();
+        case Action::save_alone:
+            OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
+            meet(*message);
+            return checkpoint_->work->failed() ? std::optional(Event::ended) : capture();
         case Action::capture:
             return checkpoint_->hop ? hop() : capture();
         case Action::say_size:
@@ -391,7 +407,8 @@ void Agent::meet(const wire::Message& order) {
         checkpoint_->hop = hop.get();
         checkpoint_->work = std::move(hop);
     } else {
-        auto saving = std::make_unique<Saving>(task_.who, std::get<wire::Save>(order), last_image_);
+        auto saving = std::make_unique<Saving>(task_.who, std::get<wire::Save>(order), last_image_,
+                                               checkpoint_->anywhere);
         checkpoint_->saving = saving.get();
         checkpoint_->work = std::move(saving);
     }
@@ -434,33 +451,6 @@ void Agent::go_on(Action action) {
     release_finalize();
     say(fmt::format("rank {}: lost the node daemon; the job goes on without further checkpoints",
                     rank().number()));
-}
-
-void Agent::rebuild() {
-    progress_.enter(wire::RestartPhase::rebuild);
-    say_phase();
-    always(parts_ != nullptr, "objects are made again, and nothing was restored");
-    std::string error;
-    if (task_.second && !task_.second->orders.empty())
-        if (const char* why =
-                the_upper()->log_orders(task_.second->orders.data(), task_.second->orders.size()))
-            error = fmt::format("rank {}: {}", rank().number(), why);
-    if (error.empty()) error = rebuild_objects(*parts_, rank());
-    link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
-}
-
-void Agent::go() {
-    if (task_.second) {
-        link_->go_on_with(Fd(task_.second->descriptor));
-        ended_epoch_ = task_.second->epoch;
-        if (!task_.second->orders.empty()) the_upper()->log_go(task_.second->epoch);
-        split::process::queue_signals(task_.second->signals, the_upper()->ids);
-    }
-    always(parts_ != nullptr, "a program that goes on, and nothing was restored");
-    for (const std::string& line : let_program_run(*parts_)) warn(line);
-    parts_.reset();
-    if (task_.pager) task_.pager->prefetch(1);
-    if (std::exchange(task_.second, {})) answer();
 }
 
 // May the checkpoint that was asked for begin? Nothing: not yet.
@@ -506,20 +496,6 @@ void Agent::clock_out() {
         auto* bytes = reinterpret_cast<const std::byte*>(buffer);
         link_->send(wire::Clock{{bytes, bytes + size}});
     }
-}
-
-void Agent::say_frozen() {
-    if (!checkpoint_->anywhere) {
-        link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
-        return;
-    }
-    wire::LogSaid said{checkpoint_->epoch, wire_rank(), wire::Bytes(the_upper()->log_said(nullptr, 0))};
-    if (said.bytes.empty()) {
-        link_->send(wire::Refuse{checkpoint_->epoch, "the program keeps no message log"});
-        return;
-    }
-    the_upper()->log_said(said.bytes.data(), said.bytes.size());
-    link_->send(said);
 }
 
 void Agent::drain(const wire::Drain& m) {

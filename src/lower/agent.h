@@ -74,6 +74,7 @@ class Agent {
     std::optional<Event> act(Action action, const wire::Message* message);
     std::optional<Event> act_on_image(Action action, const wire::Message* message);
     void go_on(Action action);
+    void await_logs();
     void rebuild();
     void go();
     std::optional<Event> consider();
@@ -85,6 +86,7 @@ class Agent {
     std::optional<Event> write(std::optional<uint64_t> place);
     void meet(const wire::Message& order);
     void say_frozen();
+    void say_log(const wire::AskLog& question);
     std::optional<Event> hop();
     void leave_to_child();
     void leave();
@@ -124,6 +126,16 @@ class Agent {
     Stage stage_;
     std::optional<Asked> asked_;
     std::optional<Checkpoint> checkpoint_;
+    // Orders of the exchange of message logs, for a rank that is new or restored.
+    struct LogsHeard {
+        LogsHeard() = default;
+        LogsHeard(uint32_t in, std::string orders) : epoch(in), bytes(std::move(orders)) {}
+        explicit LogsHeard(const wire::LogOrder& order)
+            : epoch(order.epoch),
+              bytes(reinterpret_cast<const char*>(order.bytes.data()), order.bytes.size()) {}
+        uint32_t epoch = 0;
+        std::string bytes;  // empty: there was none
+    } orders_;
     uint32_t ended_epoch_ = 0;  // of the newest Resume or Cancel, for the answer
     LastImage last_image_;
     HelpersEnd helpers_;

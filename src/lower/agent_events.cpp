@@ -8,6 +8,7 @@ std::optional<Event> event_of(const wire::Message& message) {
     if (std::holds_alternative<wire::Freeze>(message)) return Event::freeze;
     if (std::holds_alternative<wire::Take>(message)) return Event::take;
     if (std::holds_alternative<wire::Drain>(message)) return Event::drain;
+    if (std::holds_alternative<wire::AskLog>(message)) return Event::ask_log;
     if (std::holds_alternative<wire::LogOrder>(message)) return Event::orders;
     if (std::holds_alternative<wire::Save>(message)) return Event::save;
     if (std::holds_alternative<wire::Renew>(message)) return Event::save;
@@ -23,6 +24,7 @@ std::optional<uint32_t> epoch_of(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Freeze>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Take>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Drain>(&message)) return m->epoch;
+    if (auto* m = std::get_if<wire::AskLog>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::LogOrder>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Save>(&message)) return m->epoch;
     if (auto* m = std::get_if<wire::Renew>(&message)) return m->epoch;

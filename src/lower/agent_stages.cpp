@@ -19,8 +19,13 @@ using A = Action;
 // clang-format off
 constexpr Row kRows[] = {
     {S::restoring,      E::restored,     A::rebuild,                   S::rebuilt},
+    {S::restoring,      E::logs_first,   A::await_logs,                S::telling},
     {S::restoring,      E::daemon_lost,  A::end_before_go,             S::restoring},
     {S::restoring,      E::leave,        A::end_with_launcher,         S::restoring},
+    {S::telling,        E::ask_log,      A::say_log,                   S::telling},
+    {S::telling,        E::orders,       A::rebuild,                   S::rebuilt},
+    {S::telling,        E::leave,        A::end_with_launcher,         S::telling},
+    {S::telling,        E::daemon_lost,  A::end_before_go,             S::telling},
     {S::rebuilt,        E::go,           A::go,                        S::running},
     {S::rebuilt,        E::leave,        A::end_with_launcher,         S::rebuilt},
     {S::rebuilt,        E::daemon_lost,  A::end_before_go,             S::rebuilt},
@@ -61,7 +66,9 @@ constexpr Row kRows[] = {
     {S::frozen,         E::clock,        A::hear_clock,                S::frozen},
     {S::frozen,         E::take,         A::take,                      S::frozen},
     {S::frozen,         E::drain,        A::drain,                     S::draining},
+    {S::frozen,         E::ask_log,      A::say_log,                   S::frozen},
     {S::frozen,         E::orders,       A::keep_orders,               S::ordered},
+    {S::frozen,         E::save,         A::save_alone,                S::capturing},
     {S::frozen,         E::resume,       A::go_on,                     S::running},
     {S::frozen,         E::cancel,       A::go_on,                     S::running},
     {S::frozen,         E::daemon_lost,  A::go_on_alone,               S::alone},
@@ -149,10 +156,11 @@ constexpr uint32_t set_of(std::initializer_list<Stage> stages) {
 }
 static_assert(kStages <= 32);
 
-constexpr uint32_t kBeforeGo = set_of({S::restoring, S::rebuilt});
+constexpr uint32_t kBeforeGo = set_of({S::restoring, S::telling, S::rebuilt});
+constexpr uint32_t kLoading = set_of({S::restoring, S::rebuilt});
 constexpr uint32_t kNoDaemon = set_of({S::meeting_alone, S::alone});
 constexpr uint32_t kNoSave =
-    set_of({S::running, S::asked, S::converging, S::calming, S::stopping, S::frozen});
+    set_of({S::running, S::asked, S::converging, S::calming, S::stopping});
 
 struct Never {
     Event event;
@@ -185,7 +193,13 @@ constexpr Never kNever[] = {
                                    S::given_up_asked}),
      "every rank stands before the root says Drain"},
     {E::drain, set_of({S::ordered}), "with a message log nothing is drained"},
-    {E::orders, kBeforeGo | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
+    {E::ask_log, kLoading | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
+                                     S::given_up_asked}),
+     "the root asks ranks that stand, or whose images are loaded"},
+    {E::ask_log, set_of({S::ordered, S::draining, S::meeting, S::given_up, S::called_off, S::placing,
+                         S::writing, S::written, S::behind}),
+     "the root asks before it says Save"},
+    {E::orders, kLoading | set_of({S::running, S::asked, S::converging, S::calming, S::stopping,
                                     S::given_up_asked}),
      "every rank has said what its log counts before the root gives orders"},
     {E::orders, set_of({S::ordered, S::draining, S::meeting, S::given_up, S::called_off, S::placing,
@@ -195,10 +209,10 @@ constexpr Never kNever[] = {
                        S::behind}),
      "the drain is over before the root says Save"},
     {E::save, kBeforeGo | kNoSave | set_of({S::given_up_asked}),
-     "every rank has drained before the root says Save"},
+     "every rank stands before the root says Save"},
     {E::save, set_of({S::meeting, S::given_up, S::called_off, S::placing, S::writing, S::written, S::behind}),
      "the root says Save once"},
-    {E::placed, kBeforeGo | kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
+    {E::placed, kBeforeGo | kNoSave | set_of({S::frozen, S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
                                               S::called_off}),
      "places are given when every rank has said its size"},
     {E::placed, set_of({S::writing, S::written, S::behind}),
@@ -207,18 +221,19 @@ constexpr Never kNever[] = {
     {E::resume, set_of({S::asked, S::meeting, S::given_up, S::given_up_asked, S::placing}),
      "the root says Resume when every rank is captured; a checkpoint that is given up ends with Cancel"},
     {E::cancel, kBeforeGo, "there is no checkpoint to be given up"},
-    {E::leave, kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
+    {E::leave, kNoSave | set_of({S::frozen, S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked,
                                              S::called_off, S::placing, S::writing}),
      "every rank has saved before the root says Leave"},
     {E::leave, set_of({S::behind}), "no child writes where the job stops"},
-    {E::go, set_of({S::restoring}), "every rank has said Restored before the root says Go"},
-    {E::go, kNoSave | set_of({S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked, S::called_off,
+    {E::go, set_of({S::restoring, S::telling}), "every rank has said Restored before the root says Go"},
+    {E::go, kNoSave | set_of({S::frozen, S::ordered, S::draining, S::meeting, S::given_up, S::given_up_asked, S::called_off,
                               S::placing, S::writing, S::written, S::behind, S::leaving}),
      "the root says Go once, after a restart"},
     {E::begin, set_of({S::leaving}), "the job ends"},
     {E::freeze, set_of({S::leaving}), "the job ends"},
     {E::take, set_of({S::leaving}), "the job ends"},
     {E::drain, set_of({S::leaving}), "the job ends"},
+    {E::ask_log, set_of({S::leaving}), "the job ends"},
     {E::orders, set_of({S::leaving}), "the job ends"},
     {E::save, set_of({S::leaving}), "the job ends"},
     {E::placed, set_of({S::leaving}), "the job ends"},
@@ -234,6 +249,7 @@ constexpr bool from_tree(Event event) { return event <= E::daemon_lost; }
 constexpr uint32_t looked_for_in(Event event) {
     switch (event) {
         case E::restored:
+        case E::logs_first:
             return set_of({S::restoring});
         case E::ready:
         case E::at_once:
@@ -285,6 +301,7 @@ static_assert(each_pair_once(),
 constexpr StageFacts kFacts[kStages] = {
     // word, pace, in_checkpoint, at_rest, moves_library
     {"restoring",                     Pace::rest,    false, true,  false},
+    {"telling its message log",       Pace::busy,    false, true,  true},
     {"rebuilt",                       Pace::busy,    false, true,  true},
     {"running",                       Pace::rest,    false, true,  false},
     {"asked",                         Pace::helpers, false, true,  false},
@@ -308,8 +325,8 @@ constexpr StageFacts kFacts[kStages] = {
     {"without a daemon",              Pace::rest,    false, true,  false},
 };
 constexpr const char* kWords[kEvents] = {
-    "Begin", "Clock", "Freeze", "Take", "Drain", "LogOrder", "Save", "Placed", "Resume", "Cancel", "Leave", "Go",
-    "loss of the daemon", "restored", "ready", "at once", "refused", "calm", "stand", "met", "away", "sized",
+    "Begin", "Clock", "Freeze", "Take", "Drain", "AskLog", "LogOrder", "Save", "Placed", "Resume", "Cancel", "Leave", "Go",
+    "loss of the daemon", "restored", "logs first", "ready", "at once", "refused", "calm", "stand", "met", "away", "sized",
     "child writes", "ended",
 };
 // clang-format on

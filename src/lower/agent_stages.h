@@ -10,6 +10,7 @@ namespace fermata::lower {
 enum class Stage : uint8_t {
     // A restart until it goes on.
     restoring,  // the main thread brings back memory, threads and process state
+    telling,    // with a message log: it says its own, and stands until it has heard of the others'
     rebuilt,    // this rank has said whether its MPI objects are back, and stands until Go
     // Between checkpoints.
     running,
@@ -44,7 +45,8 @@ enum class Event : uint8_t {
     freeze,
     take,
     drain,
-    orders,  // what the exchange of the message logs says
+    ask_log,  // with a message log: what this rank has to say
+    orders,   // what the exchange of the message logs says
     save,
     placed,
     resume,
@@ -54,6 +56,7 @@ enum class Event : uint8_t {
     daemon_lost,
     // Found out by the agent.
     restored,      // the main thread has done its part of a restart
+    logs_first,    // ... and other ranks' message logs have to be heard of
     ready,         // the checkpoint that was asked for can begin
     at_once,       // ... or the rank may stand where it is
     refused,       // it cannot be taken in the state the program is in
@@ -71,6 +74,7 @@ enum class Action : uint8_t {
     nothing,
     // Restart.
     rebuild,
+    await_logs,
     go,
     end_with_launcher,  // the restart is refused
     end_before_go,      // others may have been told to go on, and wait for this rank in vain
@@ -89,8 +93,10 @@ enum class Action : uint8_t {
     ask_to_stop,
     say_frozen,
     drain,
+    say_log,
     keep_orders,
     hop,
+    save_alone,  // without a meeting: the library may be in any state
     meet,
     capture,
     say_size,

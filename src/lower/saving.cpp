@@ -12,17 +12,26 @@
 
 namespace fermata::lower {
 
-Saving::Saving(const SavedRank& who, const wire::Save& order, LastImage& last)
-    : Together(order.epoch, who.rank), who_(who), order_(order), last_(last), began_(monotonic_ns()) {
+Saving::Saving(const SavedRank& who, const wire::Save& order, LastImage& last, bool alone)
+    : Together(order.epoch, who.rank),
+      who_(who),
+      order_(order),
+      alone_(alone),
+      last_(last),
+      began_(monotonic_ns()) {
     try {
         options_ = image::SaveOptions::from_text(order.options);
-        meet();
+        if (!alone_) meet();
     } catch (const std::exception& error) {
         note(error.what());
     }
 }
 
 void Saving::prepare_together() {
+    if (alone_) {
+        roster_ = roster_of(order_.uses, who_.rank);
+        return split::shared::set_roster(roster_.get());
+    }
     int code = the_upper()->before_save();
     roster_ = exchange_uses(the_bridge()->private_world, who_.rank, static_cast<int>(who_.size));
     split::shared::set_roster(roster_.get());

@@ -28,7 +28,8 @@ struct SavedRank {
 
 class Saving : public Together {
   public:
-    Saving(const SavedRank& who, const wire::Save& order, LastImage& last);
+    // `alone`: without the other ranks, whose libraries may be in any state; the order says what they share.
+    Saving(const SavedRank& who, const wire::Save& order, LastImage& last, bool alone);
 
     void help() override;
     // Does what ranks do together before each saves, then captures what the image holds.
@@ -56,6 +57,7 @@ class Saving : public Together {
 
     const SavedRank& who_;
     const wire::Save order_;
+    const bool alone_;
     LastImage& last_;
     const uint64_t began_;  // ns
     image::SaveOptions options_;

@@ -2,6 +2,7 @@
 
 #include <mpi.h>
 
+#include <cstring>
 #include <vector>
 
 #include "base/error.h"
@@ -54,6 +55,26 @@ std::unique_ptr<shared::Roster> exchange_uses(uint64_t private_world, Rank rank,
         for (size_t k = 0; k < static_cast<size_t>(counts[i]) / sizeof(shared::Use); ++k)
             members.push_back({played_by(PhysicalRank(static_cast<int>(i))),
                                uses[static_cast<size_t>(at[i]) / sizeof(shared::Use) + k]});
+    return std::make_unique<shared::Roster>(rank, members);
+}
+
+wire::Bytes own_uses() {
+    const std::vector<shared::Use> mine = shared::find_uses(process_limits().descriptors);
+    const auto* at = reinterpret_cast<const std::byte*>(mine.data());
+    return {at, at + mine.size() * sizeof(shared::Use)};
+}
+
+std::unique_ptr<shared::Roster> roster_of(const std::vector<wire::Bytes>& all, Rank rank) {
+    std::vector<shared::Member> members;
+    for (size_t i = 0; i < all.size(); ++i) {
+        if (all[i].size() % sizeof(shared::Use) != 0)
+            fail("what rank {} says that it shares with others is damaged", i);
+        for (size_t at = 0; at < all[i].size(); at += sizeof(shared::Use)) {
+            shared::Use use;
+            std::memcpy(&use, all[i].data() + at, sizeof use);
+            members.push_back({Rank(static_cast<uint32_t>(i)), use});
+        }
+    }
     return std::make_unique<shared::Roster>(rank, members);
 }
 

@@ -38,8 +38,8 @@ bool is_one_of(const wire::Message& message) {
 
 // Handed on as they are.
 bool is_for_agents(const wire::Message& message) {
-    return is_one_of<wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Resume, wire::Cancel,
-                     wire::FinalizeReleased, wire::Go, wire::Leave, wire::AskProgram>(message);
+    return is_one_of<wire::Freeze, wire::Take, wire::Drain, wire::AskLog, wire::Save, wire::Resume,
+                     wire::Cancel, wire::FinalizeReleased, wire::Go, wire::Leave, wire::AskProgram>(message);
 }
 
 std::string clipped(const std::string& text) {

@@ -36,6 +36,7 @@ void kill(const Child& child) { ::syscall(SYS_pidfd_send_signal, child.process.g
 }  // namespace
 
 void Ranks::stands(Rank who) {
+    if (!next_) return;  // it stands for a checkpoint
     for (auto& rank : ranks_) {
         if (rank->rank != who || has_copy(who) || !copies_wanted_.contains(number(who))) continue;
         rank->output.copy_is_made();

@@ -38,7 +38,7 @@ bool Root::plan_copies() {
         fail_job(error.what(), static_cast<int32_t>(error.code()));
         return false;
     }
-    make_copies(0);
+    make_copies(settings_.restored ? kLaterMs : 0);
     return true;
 }
 

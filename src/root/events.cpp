@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "root/checkpoint/exchange.h"
 #include "root/root.h"
 
 namespace fermata::root {
@@ -32,7 +33,8 @@ void Root::lost(Noted noted) {
 void Root::rank_died(const std::string& line) {
     if (over()) return;
     if (stands_by_.yes) return fail_job(line);
-    say(line);
+    const bool unmasked = !settings_.replicas.empty() && line.starts_with("rank ");
+    say(unmasked ? line + ": it has no copy that could take its place" : line);
     lost([&] { losses_.launcher_ends(line, tree::now_ms()); });
     launcher_->ask_to_end();
 }
@@ -96,6 +98,25 @@ void Root::gone(const wire::Gone& message) {
     });
 }
 
+// Ranks whose images hold message logs rebuild once they know what those of the others say.
+void Root::exchange_logs_of_images() {
+    if (!settings_.message_log || !settings_.restored || logs_ == Logs::exchanged) return;
+    const wire::AskLog question{settings_.first_epoch()};
+    const auto behind = start_.furthest_behind();
+    if (logs_ == Logs::unknown && behind && behind->phase >= wire::RestartPhase::rebuild) {
+        logs_ = Logs::asked;
+        tally_.ask(question);
+        tree_.broadcast(question);
+    }
+    if (logs_ != Logs::asked || tally_.answers().logs < start_.ranks()) return;
+    logs_ = Logs::exchanged;
+    try {
+        exchange_logs(*job_, tally_, question.epoch);
+    } catch (const Error& error) {
+        fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), error.what()));
+    }
+}
+
 // The last rank has come, or is rebuilt; or one cannot be.
 void Root::look_whether_it_runs() {
     if (running_ || stands_by_.yes || over()) return;
@@ -103,6 +124,7 @@ void Root::look_whether_it_runs() {
     if (auto& refused = tally_.answers().not_restored)
         return fail_job(fmt::format("cannot restart from {}: {}", settings_.restored.name(), refused->error),
                         refused->code);
+    exchange_logs_of_images();
     if (!start_.complete() || !place_levels()) return;
     if (settings_.restored) {
         tree_.broadcast(wire::Go{});

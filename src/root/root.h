@@ -105,6 +105,7 @@ class Root {
     void joined(const wire::Group& group);
     void gone(const wire::Gone& message);
     void look_whether_it_runs();
+    void exchange_logs_of_images();
     void roll_is_called(const std::string& why);
     void node_is_here(int node);
     void lost_node(int node, const tree::NodeInfo& info);
@@ -258,7 +259,8 @@ class Root {
         std::deque<Steering> asked;
         std::optional<Injector> injector;
     } copies_;
-    uint32_t worlds_ = 0;  // of ranks with new lower halves
+    enum class Logs { unknown, asked, exchanged } logs_ = Logs::unknown;  // of a restart's images
+    uint32_t worlds_ = 0;                                                 // of ranks with new lower halves
     const std::unique_ptr<Job> job_ = door();
     Checkpoint checkpoint_{*job_, settings_, tally_, store_, keeper_};
     struct {

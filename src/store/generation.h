@@ -13,11 +13,11 @@
 
 namespace fermata::store {
 
-// 9 knows images of processes in local directories of nodes, 8 files of several images (`files`), 7 images of
-// processes in the memory of nodes (`nodes`), 6 the state of programs (`application`); other generations are
-// written as 5.
-inline constexpr int kManifestVersion = 9, kLocalManifest = 9, kGroupsManifest = 8, kMemoryManifest = 7,
-                     kApplicationManifest = 6, kProcessManifest = 5;
+// 10 knows images with message logs (`message_log`, with whatever else the others know), 9 images of
+// processes in local directories of nodes, 8 files of several images (`files`), 7 images of processes in the
+// memory of nodes (`nodes`), 6 the state of programs (`application`); other generations are written as 5.
+inline constexpr int kManifestVersion = 10, kLoggedManifest = 10, kLocalManifest = 9, kGroupsManifest = 8,
+                     kMemoryManifest = 7, kApplicationManifest = 6, kProcessManifest = 5;
 inline constexpr int kOldestManifest = 2;  // knew no shared file; 3 no encryption; 4 one program only
 inline constexpr const char* kManifest = "manifest.json";
 // Before the name of a generation: its directory while it is being compacted.
@@ -70,6 +70,13 @@ std::vector<std::string> whole_command(const std::vector<std::string>& command,
 std::vector<std::string> words_as_utf8(const std::vector<std::string>& words);
 std::vector<std::string> words_of_utf8(const std::vector<std::string>& text);
 
+// Ranks whose images hold message logs (docs/internals/message-log.md).
+struct MessageLog {
+    uint32_t epoch = 0;    // of the checkpoint
+    std::string replicas;  // ranks that had copies, as `run --replicas` has it; "" = none
+    bool operator==(const MessageLog&) const = default;
+};
+
 // Manifest is what a restart needs to know before it opens an image.
 struct Manifest {
     uint64_t job = 0;
@@ -93,9 +100,10 @@ struct Manifest {
     bool on_nodes() const { return level != LevelName::files && !step; }
     std::optional<int64_t>
         step;  // of a program that saved its own state (src/api); none: images of processes
-    std::map<std::string, double> phases;  // seconds
-    double seconds() const;                // all of them
-    std::vector<uint32_t> needs;           // earlier generations whose images these refer to
+    std::map<std::string, double> phases;   // seconds
+    double seconds() const;                 // all of them
+    std::optional<MessageLog> message_log;  // none: its ranks kept none
+    std::vector<uint32_t> needs;            // earlier generations whose images these refer to
     uint64_t bytes() const;
     // Every file that holds images.
     std::vector<FileEntry> all_files() const;

@@ -143,6 +143,7 @@ std::optional<LevelName> level_of(const std::string& word) {
 namespace {
 
 int version_of(const Manifest& m) {
+    if (m.message_log) return kLoggedManifest;
     if (m.layout.in_groups()) return kGroupsManifest;
     if (m.step) return kApplicationManifest;
     if (!m.on_nodes()) return kProcessManifest;
@@ -210,6 +211,8 @@ std::string frame_of(const Manifest& m) {
                                    {"images", nlohmann::ordered_json::array()}};
     if (!m.fermata.empty()) json["fermata"] = m.fermata;
     if (m.step) json["application"] = {{"step", *m.step}};
+    if (m.message_log)
+        json["message_log"] = {{"epoch", m.message_log->epoch}, {"replicas", m.message_log->replicas}};
     if (m.layout.in_groups()) {
         json["layout"] = m.layout.word();
         for (const FileEntry& file : m.files)
@@ -368,7 +371,7 @@ void check_seal(const Manifest& m, const Parts& parts, const std::string& path, 
 // The name of the file of all ranks stands with the images.
 void read_layout(Manifest& m, const nlohmann::json& json, uint64_t shared_bytes, int version,
                  const std::string& path) {
-    const bool groups = version == kGroupsManifest;
+    const bool groups = version == kLoggedManifest ? json.contains("layout") : version == kGroupsManifest;
     if (json.contains("layout") != groups || json.contains("files") != groups)
         damaged(path, "its version does not fit its files");
     if (groups) {
@@ -407,9 +410,17 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
     m.fermata = json.value("fermata", "");
-    if ((version != kGroupsManifest && json.contains("application") != (version == kApplicationManifest)) ||
-        json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
-        (m.level == LevelName::local) != (version == kLocalManifest))
+    const bool logged = version == kLoggedManifest;
+    if (logged) {
+        const auto& log = json.at("message_log");
+        m.message_log = {number<uint32_t>(log.at("epoch"), path, "epoch"), log.at("replicas")};
+    }
+    if (json.contains("message_log") != logged || (logged && json.contains("application")))
+        damaged(path, "its version does not fit its message logs");
+    if (!logged &&
+        ((version != kGroupsManifest && json.contains("application") != (version == kApplicationManifest)) ||
+         json.contains("nodes") != (version == kMemoryManifest || version == kLocalManifest) ||
+         (m.level == LevelName::local) != (version == kLocalManifest)))
         damaged(path, "its version does not fit what it is of");
     if (json.contains("application")) {
         const auto& step = json.at("application").at("step");

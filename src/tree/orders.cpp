@@ -23,9 +23,9 @@ bool is_one_of(const wire::Message& message) {
 // new generation: a checkpoint in which a connection was lost is given up.
 bool lasts(const wire::Message& message) {
     return is_one_of<wire::Begin, wire::Freeze, wire::Take, wire::Drain, wire::Save, wire::Renew,
-                     wire::Resume, wire::Cancel, wire::Leave, wire::Depart, wire::FinalizeReleased, wire::Go,
-                     wire::Kill, wire::Stand, wire::Chosen, wire::AskCopies, wire::KeepCopies, wire::Flush>(
-        message);
+                     wire::AskLog, wire::Resume, wire::Cancel, wire::Leave, wire::Depart,
+                     wire::FinalizeReleased, wire::Go, wire::Kill, wire::Stand, wire::Chosen, wire::AskCopies,
+                     wire::KeepCopies, wire::Flush>(message);
 }
 
 }  // namespace
@@ -36,7 +36,7 @@ void Orders::add(const wire::Order& order) {
     if (!message || !lasts(*message)) return;
     if (std::get_if<wire::Begin>(&*message))
         for (size_t old : {place_of<wire::Freeze>(), place_of<wire::Take>(), place_of<wire::Drain>(),
-                           place_of<wire::Save>(), place_of<wire::Renew>()})
+                           place_of<wire::Save>(), place_of<wire::Renew>(), place_of<wire::AskLog>()})
             kept_.erase(old);
     kept_[message->index()] = order;
 }

@@ -74,6 +74,8 @@ void Tally::ask(const wire::Message& question) {
         anew(m->epoch);
     } else if (auto* m = std::get_if<wire::Drain>(&question)) {
         anew(m->epoch, m->round);
+    } else if (auto* m = std::get_if<wire::AskLog>(&question)) {
+        anew(m->epoch);
     } else if (auto* m = std::get_if<wire::Save>(&question)) {
         anew(m->epoch);
     } else if (auto* m = std::get_if<wire::Renew>(&question)) {

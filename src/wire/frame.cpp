@@ -213,6 +213,7 @@ NAME(LogSaid);
 NAME(LogsSaid);
 NAME(LogOrder);
 NAME(LogOrders);
+NAME(AskLog);
 NAME(Moved);
 NAME(Stays);
 NAME(Wrote);

@@ -122,9 +122,10 @@ struct Save {
     std::string options;             // image::SaveOptions::to_text()
     int32_t lowest = -1;             // rank of the node: its daemon puts it in
     Medium medium = Medium::memory;  // local: the entry in the directory is synced, too: nobody else does it
+    std::vector<Bytes> uses{};       // with a message log: what each rank shares with others (AskLog)
     template <class F>
     void each(F&& f) {
-        f(epoch, directory, generation, options, lowest, medium);
+        f(epoch, directory, generation, options, lowest, medium, uses);
     }
 };
 
@@ -576,8 +577,8 @@ using Message =
           Fence, AskRank, RankAnswer, Ready, Output, RankEnded, InputTaken, Aborted, Leaving, MakeRoom,
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
           Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
-          Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote, CopyGone,
-          Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected>;
+          AskLog, Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote,
+          CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -1,6 +1,6 @@
-// Messages of jobs whose ranks log what they send: what a recovery's exchange hears and says. The bytes are
-// those of replay/wire_form.h: only root and front know what they mean. message.h has the rules of all
-// messages.
+// Messages of jobs whose ranks log what they send: what a recovery's exchange, or a restart's, hears and
+// says. The bytes are those of replay/wire_form.h: only root and front know what they mean. message.h has the
+// rules of all messages.
 #pragma once
 
 #include <cstdint>
@@ -9,6 +9,18 @@
 #include "wire/daemons.h"
 
 namespace fermata::wire {
+
+// To ranks that stand, answered by LogSaid: in a checkpoint, what they share with other ranks (objects.h of
+// src/split/shared); after their images were loaded, the counts of their logs.
+struct AskLog {
+    static constexpr uint16_t kType = 44;
+    uint32_t epoch = 0;
+    bool uses = false;
+    template <class F>
+    void each(F&& f) {
+        f(epoch, uses);
+    }
+};
 
 // From the root, after the LogsSaid of all ranks: what that means for each of these ranks; the node hands
 // each one its own (LogOrder).
@@ -23,7 +35,7 @@ struct LogOrders {
     }
 };
 
-// Before Renew.
+// Before Renew, or before a restart rebuilds.
 struct LogOrder {
     static constexpr uint16_t kType = 42;
     uint32_t epoch = 0;
@@ -35,7 +47,7 @@ struct LogOrder {
     }
 };
 
-// All threads of this rank stand; its counts.
+// All threads of this rank stand; its counts, or its answer to AskLog.
 struct LogSaid {
     static constexpr uint16_t kType = 90;
     uint32_t epoch = 0;

@@ -1,7 +1,8 @@
 /* Rank 0 computes, far from MPI, until HOLD_FILE is there (for a moment without it); the other ranks wait for
  * it inside of a call, and messages of all kinds are on their way. Each rank says a checksum of what it got.
  *
- *   computes recv|wait|allreduce|bcast|barrier|ssend|probe|gather|dup */
+ *   computes recv|wait|allreduce|bcast|barrier|ssend|probe|gather|dup|brk: that one asks for memory by sbrk
+ */
 #include "hold.h"
 
 enum { kMany = 200000, kSmall = 16, kMost = 64 };
@@ -13,11 +14,19 @@ static void add(const int* values, int n, long weight) {
 }
 static int value(int from, int i) { return from * 1000 + i % 977; }
 
-static void compute(void) {
+/* Under Fermata there is none to be had. */
+static void ask_for_memory(void) {
+    char* more = sbrk(4096);
+    if (more != (void*)-1) *more = 1;
+}
+
+static void compute(int asks) {
     const char* hold = getenv("HOLD_FILE");
     volatile double x = 1;
-    for (int turn = 0; hold ? access(hold, F_OK) != 0 : turn < 20; ++turn)
-        for (int i = 0; i < 200000; ++i) x = x * 1.0000001 + 1e-9;
+    for (int turn = 0; hold ? access(hold, F_OK) != 0 : turn < 20; ++turn) {
+        for (int i = 0; asks && i < 1000; ++i) ask_for_memory();
+        for (int i = 0; !asks && i < 200000; ++i) x = x * 1.0000001 + 1e-9;
+    }
 }
 
 /* What rank 0 does once it has computed, and the others meanwhile. */
@@ -48,7 +57,7 @@ static void meet(const char* how) {
     } else if (strcmp(how, "bcast") == 0) {
         memcpy(got, data, sizeof data);
         MPI_Bcast(got, kSmall, MPI_INT, 0, MPI_COMM_WORLD);
-    } else if (strcmp(how, "barrier") == 0) {
+    } else if (strcmp(how, "barrier") == 0 || strcmp(how, "brk") == 0) {
         MPI_Barrier(MPI_COMM_WORLD);
     } else if (strcmp(how, "gather") == 0) { /* the others may be through long before */
         MPI_Gather(data, kSmall, MPI_INT, got, kSmall, MPI_INT, 0, MPI_COMM_WORLD);
@@ -82,7 +91,7 @@ int main(int argc, char** argv) {
     sum = all;
     if (rank == 0) {
         puts("READY"), fflush(stdout);
-        compute();
+        compute(strcmp(argv[1], "brk") == 0);
     }
     meet(argv[1]);
     for (int from = 1; rank == 0 && from < size; ++from) {

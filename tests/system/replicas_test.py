@@ -69,7 +69,7 @@ class Copied:
     @staticmethod
     def is_rank(pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files"))
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files", "steady."))
         except OSError:
             return False
 

@@ -149,6 +149,7 @@ size_t said(void* bytes, size_t capacity) noexcept {
             ring.push_back(std::move(*record));
         });
     }
+    if (log.ring != nullptr) log.ring->forget_what_was_read();
     const replay::Bytes form = replay::wire_form(log.machine.said(ring));
     if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
     return form.size();
@@ -160,6 +161,7 @@ const char* begin_copy() noexcept {
     if (!on()) return "the program keeps no message log";
     Log& log = the_log();
     if (log.machine.mode() != replay::Mode::live) return "this is a copy itself";
+    if (log.ring != nullptr) Ring::forget(log.ring);  // of a copy before, which has its own end
     log.ring = Ring::make(kRingBytes);
     log.machine.copy(replay::Copy::follows);
     listen_to_clocks();

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <new>
 
+#include "base/page.h"
 #include "front/core/fatal.h"
 #include "front/core/heap.h"
 #include "front/core/sys.h"
@@ -20,6 +21,24 @@ Ring* Ring::make(size_t bytes) noexcept {
     auto* shared = reinterpret_cast<Shared*>(made);
     shared->size = bytes;
     return new (fm_alloc(sizeof(Ring))) Ring(shared);
+}
+
+void Ring::forget(Ring* ring) noexcept {
+    sys(SYS_munmap, ring->shared_, static_cast<long>(sizeof(Shared) + ring->shared_->size));
+    ring->~Ring();
+    fm_free(ring);
+}
+
+void Ring::forget_what_was_read() noexcept {
+    const uint64_t size = shared_->size, at = read(), end = written(), begin = end % size;
+    const uint64_t free = size - (end - at), first = std::min<uint64_t>(free, size - begin);
+    const auto give_back = [this](uint64_t from, uint64_t bytes) {
+        const auto base = reinterpret_cast<uint64_t>(shared_->data) + from;
+        const uint64_t low = page_up(base), high = page_down(base + bytes);
+        if (high > low) sys(SYS_madvise, low, high - low, MADV_REMOVE);
+    };
+    give_back(begin, first);
+    give_back(0, free - first);
 }
 
 size_t Ring::put(const uint8_t* bytes, size_t size) noexcept {

@@ -15,6 +15,11 @@ class Ring {
     // In memory of its own, shared with whatever this process forks.
     static Ring* make(size_t bytes) noexcept;
 
+    // Unmaps it here; another process that has it goes on.
+    static void forget(Ring* ring) noexcept;
+    // Gives back the memory of what was read: an image shall not hold it. Nobody writes meanwhile.
+    void forget_what_was_read() noexcept;
+
     // ---- the leader's end
 
     // Puts in what there is room for; how much of it.

@@ -20,9 +20,6 @@ int64_t now_us() { return static_cast<int64_t>(monotonic_ns() / 1000); }
 // Time as the clock above the ranks takes it.
 uint64_t now_ns() { return static_cast<uint64_t>(tree::now_ms()) * 1000000; }
 
-// Message logs know the newest recovery by its epoch, over all lives of a job.
-uint32_t first_epoch(const Settings& settings) { return settings.message_log ? settings.restarts << 10 : 0; }
-
 constexpr double kStarterPatience = 3;  // seconds
 constexpr int64_t kSlowPhaseUs = 2'000'000;
 
@@ -33,8 +30,27 @@ void Checkpoint::phases(const Request& request) {
     const double end = attempt_.start + (request.timeout > 0 ? request.timeout : settings_.limits.checkpoint);
     enter("request");
     wait_for_start(request, end);
-    if (settings_.message_log) return renew_anywhere(request, end);
+    if (settings_.message_log && request.renewal) return renew_anywhere(request, end);
     if (!request.renewal) begin(end);
+    if (settings_.message_log)
+        stand_to_save(end);
+    else
+        come_to_safe_state(end);
+    if (request.renewal) return renew(request, end);
+
+    enter("suspend");  // and save
+    save(request, request.timeout > 0 ? end : monotonic_s() + settings_.limits.save);
+
+    leave_phase();
+    commit();
+
+    enter("resume");
+    resume(request.stop);
+    leave_phase();
+    conclude();
+}
+
+void Checkpoint::come_to_safe_state(double end) {
     tell_ranks();
 
     enter("targets");
@@ -50,18 +66,6 @@ void Checkpoint::phases(const Request& request) {
 
     enter("drain");
     drain(end);
-    if (request.renewal) return renew(request, end);
-
-    enter("suspend");  // and save
-    save(request, request.timeout > 0 ? end : monotonic_s() + settings_.limits.save);
-
-    leave_phase();
-    commit();
-
-    enter("resume");
-    resume(request.stop);
-    leave_phase();
-    conclude();
 }
 
 Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_t expected) {
@@ -69,7 +73,7 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
     Attempt fresh;
     fresh.level = level;
     fresh.expected = expected;
-    fresh.epoch = std::max(attempt_.epoch, first_epoch(settings_)) + 1;
+    fresh.epoch = std::max(attempt_.epoch, settings_.first_epoch()) + 1;
     fresh.in_progress = true;
     fresh.stops = request.stop;
     fresh.client = request.client;
@@ -98,9 +102,6 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
 void Checkpoint::wait_for_start(const Request& request, double end) {
     if (std::string why = request.renewal ? job_.why_no_renewal(*request.renewal) : ""; !why.empty())
         throw Abandoned{why, ExitCode::refused};
-    if (settings_.message_log && !request.renewal)
-        throw Abandoned{"there are no checkpoints of a job with --message-log: only `fermata renew`",
-                        ExitCode::refused};
     if (job_.state().finalized)
         throw Abandoned{
             "every rank has called MPI_Finalize: what the program does after it is in no checkpoint",
@@ -200,6 +201,8 @@ void Checkpoint::save(const Request& request, double end) {
     const auto& heard = tally_.answers();
     const auto all = job_.ranks();
     image::SaveOptions options = settings_.save_options;
+    // They stand for no safe state, so they shall not stand for the writing either.
+    if (settings_.message_log) options.forked = true;
     // Nobody goes on after the last one.
     if (request.stop) options.forked = false;
     const bool forked = options.forked;
@@ -214,6 +217,7 @@ void Checkpoint::save(const Request& request, double end) {
     wire::Save order{attempt_.epoch, on_nodes ? "" : attempt_.generation.directory,
                      attempt_.outcome.generation, options.to_text()};
     if (on_nodes) order.medium = store::medium_of(attempt_.level);
+    if (settings_.message_log) order.uses = shared_of_ranks();
     ask(order);
     if (attempt_.parts.together()) {
         until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
@@ -236,6 +240,14 @@ void Checkpoint::save(const Request& request, double end) {
         seconds = std::min(both, static_cast<double>(heard.suspend_us) * 1e-6);
         attempt_.outcome.phases.emplace_back("save", both - seconds);
     }
+}
+
+// By rank, its answer to AskLog.
+std::vector<wire::Bytes> Checkpoint::shared_of_ranks() const {
+    std::vector<wire::Bytes> all(job_.ranks());
+    tally_.each_log(
+        [&](int32_t rank, const wire::Bytes& bytes) { all.at(static_cast<size_t>(rank)) = bytes; });
+    return all;
 }
 
 // By rank, what its node daemon has for a number.
@@ -307,6 +319,7 @@ store::Manifest Checkpoint::manifest() const {
     for (size_t i = 0; i < m.images.size(); ++i)
         always(m.images[i].rank.index() == i, "a manifest with a rank twice");
     attempt_.parts.note_in(m);
+    if (settings_.message_log) m.message_log = {attempt_.epoch, settings_.replicas};
     for (Generation needed : tally_.needs()) m.needs.push_back(needed.number());
     return m;
 }

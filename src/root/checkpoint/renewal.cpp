@@ -2,48 +2,37 @@
 // save and commit. With a message log no safe state is needed.
 #include "base/clock.h"
 #include "base/invariant.h"
-#include "replay/wire_form.h"
 #include "root/checkpoint/checkpoint.h"
+#include "root/checkpoint/exchange.h"
 
 namespace fermata::root {
 
 // Ranks that keep a message log stand wherever they are, and nothing is drained: what was on its way comes
 // out of the logs again.
-void Checkpoint::renew_anywhere(const Request& request, double end) {
-    always(!attempt_.begun && !clock_, "ranks that are told twice of one renewal");
+void Checkpoint::stand_anywhere(double end) {
+    always(!attempt_.begun && !clock_, "ranks that are told twice of one checkpoint");
     attempt_.disturbed.clear();
     attempt_.begun = true;
     attempt_.standing = monotonic_s();
-    ask(wire::Begin{attempt_.epoch, {}, true});
+    ask(wire::Begin{attempt_.epoch, attempt_.outcome.generation, true});
 
     enter("freeze");
     until([&] { return tally_.answers().logs == job_.ranks(); }, end, "every thread to stand");
-
-    enter("exchange");
-    exchange();
-    renew(request, end);
 }
 
-// Puts together what all message logs say, and tells each rank what that means for it.
-void Checkpoint::exchange() {
-    replay::Exchange all(replay::Epoch{attempt_.epoch});
-    tally_.each_log([&](int32_t number, const wire::Bytes& bytes) {
-        const auto rank = Rank::among(number, job_.ranks());
-        auto said =
-            replay::said_from({reinterpret_cast<const uint8_t*>(bytes.data()), bytes.size()}, job_.ranks());
-        if (!rank || !said || said->rank != *rank)
-            throw Abandoned{fmt::format("rank {}: what it says of its message log is damaged", number)};
-        all.add(std::move(*said));
-    });
-    for (const Job::Daemon& daemon : job_.daemons()) {
-        wire::LogOrders orders{attempt_.epoch, daemon.ranks.runs(), {}};
-        daemon.ranks.each([&](int32_t number) {
-            const replay::Bytes form = replay::wire_form(all.orders_for(Rank(static_cast<uint32_t>(number))));
-            auto* at = reinterpret_cast<const std::byte*>(form.data());
-            orders.orders.emplace_back(at, at + form.size());
-        });
-        job_.tell(daemon.id, orders);
-    }
+// Asks for what they share once all stand: until then one may take away what another has.
+void Checkpoint::stand_to_save(double end) {
+    stand_anywhere(end);
+    ask(wire::AskLog{attempt_.epoch, true});
+    until([&] { return tally_.answers().logs == job_.ranks(); }, end,
+          "every rank to say what it shares with others");
+}
+
+void Checkpoint::renew_anywhere(const Request& request, double end) {
+    stand_anywhere(end);
+    enter("exchange");
+    exchange_logs(job_, tally_, attempt_.epoch);
+    renew(request, end);
 }
 
 // Every rank stands until all have a child that could go on.

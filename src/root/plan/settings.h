@@ -1,6 +1,7 @@
 // Settings that a job is told at its start, and the times that it may take.
 #pragma once
 
+#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <optional>
@@ -38,6 +39,9 @@ struct Settings : keeping::Settings {
     bool message_log = false;            // ranks log their messages, so that they can stop anywhere
     std::string replicas;                // ranks that shall have copies (replicas.h); "" = none
     std::optional<Injection> injection;  // failures that are made, for tests
+    uint32_t log_epoch = 0;              // of the message logs in the generation that it is restarted from
+    // Message logs know the newest recovery by its epoch, over all lives of a job.
+    uint32_t first_epoch() const { return message_log ? std::max(restarts << 10, log_epoch + 1) : 0; }
     image::SaveOptions save_options;
     image::KeyPointer key;  // of the images; null = none
     std::vector<std::string> command;

@@ -13,6 +13,7 @@
 #include <cstdlib>
 #include <cstring>
 
+#include "base/page.h"
 #include "split/address/window.h"
 #include "split/gate.h"
 #include "split/threads/bridge_text.h"
@@ -123,6 +124,27 @@ FERMATA_NO_TLS bool lower_code(uint64_t rip) {
     return is_split() && !upper_address(rip);
 }
 
+// Finds libc's brk around this place by its code, since restarted mappings have no names; 0: it is elsewhere.
+FERMATA_NO_TLS uint64_t brk_around(uint64_t rip) {
+    constexpr unsigned char kCall[] = {0xb8, SYS_brk, 0, 0, 0, 0x0f, 0x05};  // mov $SYS_brk, %eax; syscall
+    constexpr uint64_t kFunction = 32;                                       // bytes up to its decision
+    if (!is_split() || !upper_address(rip)) return 0;
+    const uint64_t readable = page_down(rip - 1);
+    for (uint64_t at = rip - sizeof kCall; at >= readable && rip - at < kFunction; --at)
+        if (__builtin_memcmp(reinterpret_cast<const void*>(at), kCall, sizeof kCall) == 0) return at;
+    return 0;
+}
+
+// Lets a brk that has failed, as all do here, fail once more; false: it has not. A signal meets a thread
+// where a system call returns, and libc puts brk's answer into `__curbrk`: a stale one would undo what a
+// restart has put there (memory/break_word.h), and malloc would write to nowhere.
+FERMATA_NO_TLS bool fail_again_in_brk(uint64_t brk, greg_t* registers) {
+    if (static_cast<uint64_t>(registers[REG_RAX]) >= static_cast<uint64_t>(registers[REG_RDI])) return false;
+    registers[REG_RIP] = static_cast<greg_t>(brk);
+    registers[REG_RDI] = -1;
+    return true;
+}
+
 // Notes what the kernel keeps for the calling thread, and a new thread must be given.
 FERMATA_NO_TLS void note_registrations(ThreadRecord* record) {
     raw::call(SYS_get_robust_list, 0, raw::word(&record->robust_list), raw::word(&record->robust_len));
@@ -177,8 +199,10 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     bool at_stop_point = in_stop_point(rip);
     // Callbacks of the library are waited for: their frames stand on those of the lower half.
     const bool escapes = record->escape != nullptr && record->callbacks == 0 && !at_stop_point;
-    if (!escapes &&
-        (record->half == Half::lower || record->in_mpi != 0 || (lower_code(rip) && !at_stop_point))) {
+    const bool waited_for = !escapes && (record->half == Half::lower || record->in_mpi != 0 ||
+                                         (lower_code(rip) && !at_stop_point));
+    const uint64_t brk = escapes || at_stop_point || waited_for ? 0 : brk_around(rip);
+    if (waited_for || (brk != 0 && !fail_again_in_brk(brk, registers))) {
         record->stop = 1;
         tell_agent();
         return;

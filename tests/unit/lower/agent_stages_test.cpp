@@ -130,6 +130,33 @@ TEST(AgentStages, ARenewalOfRanksThatKeepALog) {
               Action::go_on_alone);
 }
 
+TEST(AgentStages, ACheckpointOfRanksThatKeepALog) {
+    const Events frozen{Event::begin, Event::at_once, Event::calm, Event::stand, Event::ask_log};
+    Way way = walk(Stage::running, frozen + Events{Event::save, Event::ended, Event::resume});
+    EXPECT_EQ(way.stage, Stage::running);
+    EXPECT_EQ(way.actions,
+              (Actions{Action::note_begin, Action::begin_at_once, Action::ask_to_stop, Action::say_frozen,
+                       Action::say_log, Action::save_alone, Action::conclude, Action::go_on}));
+    way =
+        walk(Stage::running, frozen + Events{Event::save, Event::child_writes, Event::resume, Event::ended});
+    EXPECT_EQ(way.stage, Stage::running);
+    EXPECT_EQ(way.actions[way.actions.size() - 2], Action::go_on_writing);
+    EXPECT_EQ(walk(Stage::running, frozen + Events{Event::cancel}).stage, Stage::running);
+    EXPECT_EQ(walk(Stage::running, frozen + Events{Event::save, Event::sized}).stage, Stage::placing);
+}
+
+TEST(AgentStages, ARestartOfRanksThatKeepALog) {
+    Way way = walk(Stage::restoring, {Event::logs_first, Event::ask_log, Event::orders, Event::go});
+    EXPECT_EQ(way.stage, Stage::running);
+    EXPECT_EQ(way.actions, (Actions{Action::await_logs, Action::say_log, Action::rebuild, Action::go}));
+    for (const Events& before : {Events{Event::logs_first}, Events{Event::logs_first, Event::ask_log}}) {
+        EXPECT_EQ(walk(Stage::restoring, before + Events{Event::leave}).actions.back(),
+                  Action::end_with_launcher);
+        EXPECT_EQ(walk(Stage::restoring, before + Events{Event::daemon_lost}).actions.back(),
+                  Action::end_before_go);
+    }
+}
+
 TEST(AgentStages, TheLastCheckpointOfAJob) {
     Way way = walk(Stage::running, kToDraining + Events{Event::save, Event::met, Event::ended, Event::leave,
                                                         Event::daemon_lost});
@@ -202,6 +229,7 @@ TEST(AgentStages, CancelInEachStage) {
                 EXPECT_EQ(row->action, Action::drop_image);
                 break;
             case Stage::restoring:
+            case Stage::telling:
             case Stage::rebuilt:
             case Stage::capturing:
             case Stage::leaving:
@@ -221,6 +249,7 @@ TEST(AgentStages, LossOfTheDaemonInEachStage) {
         auto row = step(stage, Event::daemon_lost);
         switch (stage) {
             case Stage::restoring:
+            case Stage::telling:
             case Stage::rebuilt:
                 EXPECT_EQ(row->action, Action::end_before_go);
                 break;

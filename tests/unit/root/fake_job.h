@@ -77,6 +77,7 @@ class FakeJob : public Job {
             epoch_ = m->epoch;
             if (m->anywhere) say_logs();
         }
+        if (std::get_if<wire::AskLog>(&message)) say_uses();
         if (std::get_if<wire::Freeze>(&message)) freeze();
         if (std::get_if<wire::Take>(&message)) say<wire::Frozen>("freeze", 4);
         if (auto* m = std::get_if<wire::Drain>(&message)) drain(*m);
@@ -151,6 +152,12 @@ class FakeJob : public Job {
         if (fails("freeze")) return;
         answers_.push_back({1, wire::LogsSaid{epoch_, {{0, 2}}, {counts(0), counts(1)}}});
         answers_.push_back({2, wire::LogsSaid{epoch_, {{2, 1}}, {counts(2)}}});
+    }
+    // As many bytes as its number.
+    void say_uses() {
+        if (fails("uses")) return;
+        answers_.push_back({1, wire::LogsSaid{epoch_, {{0, 2}}, {wire::Bytes(0), wire::Bytes(1)}}});
+        answers_.push_back({2, wire::LogsSaid{epoch_, {{2, 1}}, {wire::Bytes(2)}}});
     }
     void freeze() {
         if (synchronous)

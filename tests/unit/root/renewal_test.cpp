@@ -157,11 +157,46 @@ TEST(Renewal, WhateverMakesItFailRanksThatKeepALogGoOnAsTheyWere) {
         }
 }
 
-TEST(Renewal, NoCheckpointsOfRanksThatKeepALog) {
-    Logged scene;
-    const Outcome outcome = scene.take();
-    EXPECT_EQ(outcome.code, ExitCode::refused);
-    EXPECT_TRUE(scene.job.told.empty());
+TEST(LoggedCheckpoint, SavesRanksWhereTheyStandWithWhatTheyShare) {
+    for (const bool stop : {false, true}) {
+        Logged scene;
+        scene.settings.replicas = "all";
+        const Outcome outcome = scene.take(stop);
+        EXPECT_TRUE(outcome.ok) << outcome.line;
+        Phases wanted{"request", "freeze", "suspend", "commit", "resume"};
+        if (!stop) wanted.insert(wanted.begin() + 3, "save");  // the ranks run on
+        EXPECT_EQ(scene.job.phases, wanted);
+        EXPECT_TRUE(scene.job.all<wire::Begin>().at(0).anywhere);
+        EXPECT_TRUE(scene.job.all<wire::Drain>().empty() && scene.job.all<wire::LogOrders>().empty());
+        ASSERT_EQ(scene.job.all<wire::Save>().size(), 1u);
+        EXPECT_EQ(scene.job.all<wire::Save>()[0].uses,
+                  (std::vector<wire::Bytes>{wire::Bytes(0), wire::Bytes(1), wire::Bytes(2)}));
+        EXPECT_EQ(scene.job.all<wire::Resume>().empty(), stop);
+        EXPECT_EQ(scene.job.all<wire::Leave>().size(), stop ? 1u : 0u);
+        ASSERT_EQ(scene.generations(), 1u);
+        const auto log = scene.store.list()[0].manifest->message_log;
+        ASSERT_TRUE(log);
+        EXPECT_EQ(log->replicas, "all");
+        // The epochs of what is restarted from it are higher.
+        Settings next;
+        next.message_log = true;
+        next.restarts = 1;
+        next.log_epoch = log->epoch;
+        EXPECT_GT(next.first_epoch(), log->epoch);
+        next.log_epoch = 5000;
+        EXPECT_GT(next.first_epoch(), 5000u);
+    }
+}
+
+TEST(LoggedCheckpoint, WhateverMakesItFailTheRanksGoOnAndNothingIsLeft) {
+    for (const char* phase : {"freeze", "uses", "save"})
+        for (Fault fault : {Fault::refusal, Fault::silence, Fault::loss}) {
+            Logged scene;
+            scene.fail_at(phase, fault);
+            EXPECT_FALSE(scene.take().ok) << phase;
+            EXPECT_EQ(scene.job.all<wire::Cancel>().size(), 1u) << phase;
+            EXPECT_EQ(scene.generations(), 0u) << phase;
+        }
 }
 
 }  // namespace

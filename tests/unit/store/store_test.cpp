@@ -178,6 +178,34 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     }
 }
 
+// A build that knows no message logs must not take the generation for one without.
+TEST_F(StoreTest, MessageLogsHaveAManifestOfTheirOwnVersion) {
+    Manifest m;
+    m.job_name = "logged";
+    m.generation = 1;
+    m.command = {"./a"};
+    for (uint32_t rank = 0; rank < 2; ++rank)
+        m.images.push_back({Rank(rank), image::image_name(Rank(rank)), 1, {}});
+    EXPECT_EQ(to_text(m).find("message_log"), std::string::npos);
+    m.message_log = {1027, "50%"};
+    const std::string text = to_text(m);
+    EXPECT_NE(text.find("\"fermata_manifest\": 10,"), std::string::npos) << text;
+    EXPECT_EQ(parse_manifest(text, "m").message_log, m.message_log);
+    // With what else a manifest may have.
+    m.level = LevelName::local;
+    m.nodes = {"a", "b"};
+    Manifest again = parse_manifest(to_text(m), "m");
+    EXPECT_TRUE(again.message_log == m.message_log && again.nodes == m.nodes && again.level == m.level);
+    m.level = LevelName::files;
+    m.nodes.clear();
+    m.layout = *image::Layout::of("group:2");
+    m.files = {{"ranks-000000.img", 2}};
+    m.images[0].file = m.images[1].file = m.files[0].name;
+    m.images[1].offset = 1;
+    again = parse_manifest(to_text(m), "m");
+    EXPECT_TRUE(again.message_log == m.message_log && again.layout == m.layout && again.files == m.files);
+}
+
 // Deep enough to end the stack of whoever calls himself for each level.
 TEST_F(StoreTest, ANestedManifestIsRefused) {
     Store store = Store::for_writing(directory_);

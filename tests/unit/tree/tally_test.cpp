@@ -142,6 +142,9 @@ std::vector<Question> checkpoint() {
         {wire::Begin{kEpoch, Generation(3), true}, {[=](Random& random, int rank) {
              return wire::LogSaid{kEpoch, rank, wire::Bytes(random() % 5)};
          }}},
+        {wire::AskLog{kEpoch, true}, {[](Random& random, int rank) {
+             return wire::LogSaid{kEpoch, rank, wire::Bytes(random() % 3)};
+         }}},
         {wire::Freeze{kEpoch},
          {[](Random&, int) { return wire::Closed{kEpoch}; },
           [=](Random& random, int) {

@@ -101,6 +101,7 @@ std::vector<Message> samples() {
         Waiting{{"abc", ""}},
         LogSaid{7, 3, Bytes(5)},
         LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},
+        AskLog{7, true},
         LogOrder{7, 3, Bytes(4)},
         LogOrders{7, {{3, 2}}, {Bytes(1), Bytes(2)}},
         Moved{3, 4711, "openmpi", "Open MPI v4.1.4"},

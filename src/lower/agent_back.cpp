@@ -1,0 +1,80 @@
+// The agent's part of a restart and of a child (hop.h), up to Go; and its words on the rank's message log, by
+// which both rebuild.
+#include <utility>
+
+#include "base/invariant.h"
+#include "lower/agent.h"
+#include "lower/services.h"
+#include "lower/shared_ranks.h"
+#include "split/process/child.h"
+
+namespace fermata::lower {
+
+// The root asks once all images are loaded.
+void Agent::await_logs() {
+    progress_.enter(wire::RestartPhase::rebuild);
+    say_phase();
+    always(parts_ != nullptr, "a message log that is asked for, and nothing was restored");
+    if (!parts_->error.empty())
+        link_->send(wire::Restored{false, fmt::format("rank {}: {}", rank().number(), parts_->error)});
+    else
+        the_upper()->log_copy_gone();  // its copy was another process
+}
+
+void Agent::rebuild() {
+    progress_.enter(wire::RestartPhase::rebuild);
+    say_phase();
+    always(parts_ != nullptr, "objects are made again, and nothing was restored");
+    std::string error;
+    if (!orders_.bytes.empty())
+        if (const char* why = the_upper()->log_orders(orders_.bytes.data(), orders_.bytes.size()))
+            error = fmt::format("rank {}: {}", rank().number(), why);
+    if (error.empty()) error = rebuild_objects(*parts_, rank());
+    link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
+}
+
+void Agent::go() {
+    if (task_.second) {
+        link_->go_on_with(Fd(task_.second->descriptor));
+        ended_epoch_ = task_.second->epoch;
+    }
+    if (!orders_.bytes.empty()) the_upper()->log_go(orders_.epoch);
+    if (task_.second) split::process::queue_signals(task_.second->signals, the_upper()->ids);
+    always(parts_ != nullptr, "a program that goes on, and nothing was restored");
+    for (const std::string& line : let_program_run(*parts_)) warn(line);
+    parts_.reset();
+    if (task_.pager) task_.pager->prefetch(1);
+    if (std::exchange(task_.second, {})) answer();
+}
+
+void Agent::say_frozen() {
+    if (!checkpoint_->anywhere) {
+        link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
+        return;
+    }
+    say_log({checkpoint_->epoch});
+}
+
+void Agent::say_log(const wire::AskLog& question) {
+    wire::LogSaid said{question.epoch, wire_rank(), {}};
+    std::string why;
+    if (question.uses) {
+        try {
+            said.bytes = own_uses();
+        } catch (const std::exception& error) {
+            why = error.what();
+        }
+    } else {
+        said.bytes.resize(the_upper()->log_said(nullptr, 0));
+        if (said.bytes.empty()) why = "the program keeps no message log";
+        the_upper()->log_said(said.bytes.data(), said.bytes.size());
+    }
+    if (why.empty())
+        link_->send(said);
+    else if (checkpoint_)
+        link_->send(wire::Refuse{question.epoch, why});
+    else
+        link_->send(wire::Restored{false, fmt::format("rank {}: {}", rank().number(), why)});
+}
+
+}  // namespace fermata::lower
