@@ -9,13 +9,13 @@ namespace fermata::life {
 
 void check_message_log(SubmitOptions& options) {
     auto refuse = [](const char* what) {
-        throw Error(fmt::format("a message log {}", what), ExitCode::usage);
+        throw Error(fmt::format("--message-log {}", what), ExitCode::usage);
     };
     if (options.launcher == launch::LauncherName::automatic) options.launcher = launch::LauncherName::own;
     if (options.launcher != launch::LauncherName::own)
         refuse(
-            "(--message-log, --replicas) needs --launcher own: only ranks that Fermata itself has started "
-            "are replaced");
+            "(which --replicas implies) needs --launcher own: only ranks that Fermata itself has started are "
+            "replaced");
     if (options.protocol != "cc-d")
         refuse("and --protocol do not go together: nobody counts collectives then");
 }

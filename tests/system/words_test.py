@@ -68,7 +68,7 @@ def mistakes(cwd):
     wrong("run", "--ckpt-dir", has=["--ckpt-dir needs a value"])
     wrong("run", "--job", "--interval", "5s", "x", has=["--job needs a value"])
     wrong("run", "--protocol", "3pc", "x", has=["3pc", "cc-d"])
-    for words in ["--launcher", "mpiexec"], ["--protocol", "2pc"], ["--interval", "5s"], ["--levels", "memory 1s"], ["--continue"]:
+    for words in ["--launcher", "mpiexec"], ["--protocol", "2pc"]:
         wrong("run", "--message-log", *words, "x", has=["--message-log", words[0]])
     wrong("run", "--max-restarts", "many", "x", has=["--max-restarts", "'many'"])
     wrong("run", "--spares", "1", "--launcher", "mpiexec", "-n", 1, "true", has=["--spares", "--launcher own"])
