@@ -54,6 +54,7 @@ struct Content {
 
 Content content_of(int descriptor) noexcept {
     constexpr size_t kPiece = 256 << 10;
+    constexpr int64_t kMost = 256 << 20;  // a long file is compared by its beginning and its size
     Content content;
     content.size = opened(descriptor).size;
     if (!reads(static_cast<int>(raw::call(SYS_fcntl, descriptor, F_GETFL)))) return content;
@@ -61,7 +62,7 @@ Content content_of(int descriptor) noexcept {
         raw::call(SYS_mmap, 0, kPiece, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
     if (made < 0 && made > -4096) fatal_line("fermata: there is no memory to look at a file");
     auto* bytes = reinterpret_cast<char*>(made);
-    for (int64_t at = 0;;) {
+    for (int64_t at = 0; at < kMost;) {
         const long size = read_at(descriptor, bytes, kPiece, at);
         if (size <= 0) break;
         content.digest = XXH3_64bits_withSeed(bytes, static_cast<size_t>(size), content.digest);
