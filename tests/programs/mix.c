@@ -1,6 +1,6 @@
 /* A step mixes what MPI programs do: halo exchange with Isend/Irecv/Waitall, Sendrecv, wildcard receives,
- * probes, derived datatypes, sub-communicators, blocking and non-blocking collectives. Every step prints a
- * hash of all data so far: one wrong bit anywhere changes every line after it.
+ * synchronous sends, probes, derived datatypes, sub-communicators, blocking and non-blocking collectives.
+ * Every step prints a hash of all data so far: one wrong bit anywhere changes every line after it.
  *
  *   mix STEPS WORK [MIB]     WORK = rounds of arithmetic per step and rank; MIB = memory touched per rank */
 #include "hold.h"
@@ -55,6 +55,14 @@ int main(int argc, char** argv) {
 
         MPI_Sendrecv(&step, 1, MPI_INT, right, 3, &token, 1, MPI_INT, left, 3, MPI_COMM_WORLD, &status);
         CHECK(token == step && status.MPI_SOURCE == left);
+
+        if (step % 4 == 0) {  // each waits in the same call until its own message is taken, too
+            MPI_Irecv(&token, 1, MPI_INT, left, 5, MPI_COMM_WORLD, &requests[0]);
+            MPI_Issend(&step, 1, MPI_INT, right, 5, MPI_COMM_WORLD, &requests[1]);
+            if (step % 8 == 0) MPI_Waitall(2, requests, MPI_STATUSES_IGNORE);
+            for (int over = step % 8 == 0; !over;) MPI_Testall(2, requests, &over, MPI_STATUSES_IGNORE);
+            CHECK(token == step);
+        }
 
         for (int i = 0; i < 64; ++i) matrix[i] = field[i + 1];
         MPI_Request send;

@@ -83,6 +83,17 @@ def mix(mpi, steps="400", work="2000"):
     return [PROGRAMS / f"mix.{mpi}", steps, work]
 
 
+def synchronous(mpi, *cases):
+    """Synchronous sends and receives that wait for each other, with nothing else happening (tests/programs/synchronous.c)."""
+    for case in cases:
+        with Scratch(f"logged-{case}") as cwd:
+            program = [PROGRAMS / f"trap.{mpi}", case]
+            wanted = harness.native(program, 2, mpi, cwd)
+            with Job.run(program, 2, cwd, mpi=mpi, extra=LOG) as job:
+                lines = job.finish()
+            check(lines == wanted, f"{case}: {lines[-3:]}, natively {wanted[-3:]}")
+
+
 def random(mpi, seed="1", ranks=3):
     """Killed after a checkpoint at a random moment, continued on either library, renewed there, saved and continued again."""
     draw = randomness.Random(f"{seed} {mpi}")
@@ -335,7 +346,7 @@ def unmasked(mpi):
         check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (inside, held, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
+CASES = {f.__name__: f for f in (inside, held, synchronous, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

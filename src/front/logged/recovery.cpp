@@ -99,6 +99,7 @@ int rebuild(char* error, size_t size) noexcept {
 void go(uint32_t epoch) noexcept {
     if (!on()) return;
     machine().go(static_cast<replay::Epoch>(epoch));
+    the_log().consumed++;  // words on their way are lost: the next wait says all of them again
 }
 
 }  // namespace fermata::front::logged

@@ -51,9 +51,11 @@ struct Log {
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
     uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
     uint64_t told = 0, words = 0;           // calls, words of others: for the pace of receipts
+    uint32_t refusals = 0;                  // tests that have found nothing: for the pace of harvests
     Part* creating = nullptr;               // of the creation that is under way
     CommObject* made = nullptr;             // by it, once told
 };
+constexpr uint32_t kHarvestEvery = 64;  // turns of a wait, tests that find nothing
 Log& the_log() noexcept;
 inline replay::Machine& machine() noexcept { return the_log().machine; }
 
@@ -101,6 +103,7 @@ class Rounds {
   public:
     explicit Rounds(Call& call) noexcept : call_(call) {}
     void next() noexcept;
+    uint32_t turns() const noexcept { return turns_; }
 
   private:
     Call& call_;
@@ -108,6 +111,9 @@ class Rounds {
 };
 // May the request be told now? Asks the library.
 bool ready(RequestObject* r) noexcept;
+// Names receives that the library has completed, in a record of their own: their senders may wait to hear
+// that a message was taken, while this rank waits for them (MPI-4.0, 3.4, synchronous mode).
+void harvest() noexcept;
 // The program hears of it now, by one record.
 void tell(const replay::Outcome& outcome) noexcept;
 // Settles what a call tells the program: in a leader as `decide` finds it (nothing: not yet), in a copy as
@@ -166,6 +172,9 @@ replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const*
         std::optional<replay::Outcome> outcome;
         if (is_live()) {
             outcome = decide();
+            if (outcome ? !outcome->flag && ++the_log().refusals % kHarvestEvery == 0
+                        : rounds.turns() % kHarvestEvery == kHarvestEvery / 2)
+                harvest();
             if (outcome) tell(*outcome);
         } else {
             outcome = follow(kind);

@@ -40,9 +40,17 @@ void settle(RequestObject* r) noexcept {
     r->state = State::complete;
 }
 
-// Blocks inside the library as long as nothing else needs a turn.
+bool is_open_receive(const RequestObject* r) noexcept {
+    return r->what == What::recv && is_logged(r) && r->state == State::active;
+}
+
+// Blocks inside the library as long as nothing else needs a turn: not while synchronous senders may wait to
+// hear that a message was taken, one that was told or one of another open receive.
 void wait_below(RequestObject* r) noexcept {
     const Log& log = the_log();
+    if (log.consumed != 0) return;
+    for (const RequestObject* other : log.open)
+        if (other != r && is_open_receive(other)) return;
     if (!log.debts.empty() || !log.again.empty() || !log.left.empty() || front.attention != 0) return;
     if (!is_logged(r) || r->real == 0 || r->state != State::active) return;
     int next = 0;
@@ -79,6 +87,16 @@ void Rounds::next() noexcept {
         cpu_pause();
     else
         yield_cpu();
+}
+
+void harvest() noexcept {
+    Log& log = the_log();
+    if (!log.machine.may_tell()) return;
+    for (RequestObject* r : log.open)
+        if (is_open_receive(r)) ready(r);
+    if (!log.machine.can_harvest()) return;
+    publish(log.machine.harvest());
+    log.consumed++;
 }
 
 bool ready(RequestObject* r) noexcept {
