@@ -1,6 +1,5 @@
 #include "lower/private_files.h"
 
-#include <dirent.h>
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <sys/mman.h>
@@ -137,9 +136,9 @@ bool others_write(const struct stat& file) {
 
 // The pieces of the shadow that are not in the file.
 template <typename Visit>
-void other_pieces(int data, int real, int64_t begins, const Visit& visit) {
+void other_pieces(int data, int real, Extent where, const Visit& visit) {
     std::array<char, kPiece> wanted, there;
-    in_pieces({begins, facts_of(data).st_size}, [&](int64_t at, size_t piece) {
+    in_pieces(where, [&](int64_t at, size_t piece) {
         const size_t bytes = read_at(data, wanted.data(), piece, at);
         if (read_at(real, there.data(), bytes, at) != bytes ||
             std::memcmp(wanted.data(), there.data(), bytes) != 0)
@@ -147,16 +146,24 @@ void other_pieces(int data, int real, int64_t begins, const Visit& visit) {
     });
 }
 
-bool is_same(int data, int real, int64_t begins) {
-    bool same = facts_of(data).st_size == facts_of(real).st_size;
-    other_pieces(data, real, begins, [&](const char*, size_t, int64_t) { same = false; });
+bool agree(int data, int real, Extent where) {
+    bool same = true;
+    other_pieces(data, real, where, [&](const char*, size_t, int64_t) { same = false; });
     return same;
 }
 
-void put_back(int data, int real, int64_t begins) {
-    other_pieces(data, real, begins,
-                 [&](const char* bytes, size_t size, int64_t at) { write_at(real, bytes, size, at); });
-    if (::ftruncate(real, facts_of(data).st_size) != 0) fail_errno("cannot cut {}", name_of(real));
+// Makes the file what the shadow is. `appends`: what both have is the same then, unless others append, too.
+void put_back(int data, int real, const PrivateFile& file, bool appends) {
+    const struct stat what = facts_of(real);
+    const int64_t size = facts_of(data).st_size;
+    const Extent all{file.begins, size};
+    if (size == what.st_size && agree(data, real, all)) return;
+    if (others_write(what) ||
+        (appends && !agree(data, real, {file.begins, std::min<int64_t>(size, what.st_size)})))
+        fail("another process writes {}, too", file.path);
+    other_pieces(data, real, all,
+                 [&](const char* bytes, size_t piece, int64_t at) { write_at(real, bytes, piece, at); });
+    if (::ftruncate(real, size) != 0) fail_errno("cannot cut {}", file.path);
 }
 
 // All the program's descriptors of one file.
@@ -183,10 +190,7 @@ void take(const PrivateFile& file) {
         fail("{} is not the file any more that the rank had open", file.path);
     const Fd data = open_again(users.front(), O_RDONLY);
     if (!data) fail_errno("cannot read what a copy has written");
-    if (!is_same(data.get(), real.get(), file.begins)) {
-        if (others_write(what)) fail("another process has {} open for writing, too", file.path);
-        put_back(data.get(), real.get(), file.begins);
-    }
+    put_back(data.get(), real.get(), file, std::all_of(users.begin(), users.end(), only_appends));
     for (const SamePlace& some : by_place(users))
         put_in_place(some, open_again(real.get(), mode_of(some.front())));
 }

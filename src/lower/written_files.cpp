@@ -27,6 +27,7 @@ namespace {
 
 constexpr int64_t kFilled = 64 << 20;  // so large a file is filled as a whole
 constexpr int64_t kHead = 1 << 20;     // of larger ones: where headers are written again
+
 struct Shadow {
     Fd real;          // none: the file has no name any more, nobody will read it
     Fd data, before;  // in memory: what the program writes, what was filled in

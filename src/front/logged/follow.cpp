@@ -15,6 +15,8 @@ namespace {
 constexpr size_t kRingBytes = size_t{64} << 20;
 constexpr uint64_t kPatienceNs = 20'000'000'000;  // with a copy that takes nothing while the ring is full
 
+constexpr long kLastWordNs = 2'000'000'000;
+
 // A word of another rank, which stands in the ring beside records.
 struct Heard {
     uint32_t sort;  // where a record has another number
@@ -94,8 +96,10 @@ void see_whether_stream_ended() noexcept {
     if (!log.heard) log.heard = next_record();
     if (log.heard) return;
     for (const replay::Action& action : log.machine.ring_ended()) act(action);
-    if (bridge()->take_private_files() != 0)  // the agent has said why
-        for (;;) sleep_ns(1'000'000'000);
+    if (bridge()->take_private_files() != 0) {
+        sleep_ns(kLastWordNs);  // the agent has said why, unless it has not heard
+        fatal_line("fermata: the copy that takes a rank's place does not get the rank's files");
+    }
     front.follows = 0;
 }
 

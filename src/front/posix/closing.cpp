@@ -74,7 +74,7 @@ FERMATA_INTERPOSE int close(int fd) {
 }
 
 FERMATA_INTERPOSE int fclose(FILE* file) {
-    if (keeps_log()) {
+    if (keeps_log() && is_told()) {
         fflush(file);
         told_close(fileno(file));
     }

@@ -1,5 +1,6 @@
 #include "front/posix/private_files.h"
 
+#include <linux/magic.h>
 #include <string.h>
 #include <sys/mman.h>
 #include <sys/vfs.h>
@@ -41,8 +42,8 @@ bool is_file(int descriptor) noexcept {
     struct stat what;
     struct statfs where;
     return raw::call(SYS_fstat, descriptor, raw::word(&what)) == 0 && S_ISREG(what.st_mode) &&
-           raw::call(SYS_fstatfs, descriptor, raw::word(&where)) == 0 && where.f_type != 0x9fa0 /* proc */ &&
-           where.f_type != 0x62656572 /* sysfs */;
+           raw::call(SYS_fstatfs, descriptor, raw::word(&where)) == 0 && where.f_type != PROC_SUPER_MAGIC &&
+           where.f_type != SYSFS_MAGIC;
 }
 
 // The state of a file: its size, and XXH3 of what a program may have read of it.

@@ -3,8 +3,6 @@
 // it then: another process may have written it in between, which the copy cannot know.
 #pragma once
 
-#include <limits.h>
-
 #include "front/posix/told_files.h"
 #include "split/private_files.h"
 
