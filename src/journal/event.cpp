@@ -213,6 +213,9 @@ std::string sentence(const Event& event) {
                                event.fields.value("copy", json()) == true ? "'s copy" : "", number("pid"),
                                with(" on ", text("host")));
         case Kind::replica:
+            if (text("what") == "wanted")
+                return "copies are wanted of " +
+                       (number("wanted") > 0 ? "ranks " + text("ranks") : "no rank");
             return fmt::format("rank {:.0f}: {}{}", number("rank"), what_became_of_copy(text("what")),
                                with(": ", text("why")));
         case Kind::renewal:
