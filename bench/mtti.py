@@ -27,30 +27,20 @@ import time
 ROOT = pathlib.Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "tests" / "system"))
 import harness  # noqa: E402
+from draws import MASK, Draws, mixed  # noqa: E402
 from harness import PROGRAMS, Job, Scratch  # noqa: E402
 
 PROGRAMS_OF = {
     "cg": (lambda ranks: [PROGRAMS / "cg.mpich", "100000", "384", "200"], "mpich"),
     "lammps": (lambda ranks: ["lmp", "-in", ROOT / "examples" / "in.melt", "-log", "none", "-nocite", "-var", "steps", "1000000"], "openmpi"),
 }
-MASK = (1 << 64) - 1
 
 
 # ---- the same draws as src/root/plan/injection.cpp
 
-def mixed(z):
-    z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-    z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-    return z ^ (z >> 31)
-
-
-def first_draw(seed):
-    return (mixed((seed + 0x9E3779B97F4A7C15) & MASK) >> 11) * 2.0 ** -53
-
-
 def lifetime(seed, rank, nth, scale, shape):
     """Seconds that the rank's nth process lives: 0 leads, 1 is its first copy, …"""
-    u = first_draw((mixed((seed + rank * 0x10001) & MASK) + nth) & MASK)
+    u = Draws((mixed((seed + rank * 0x10001) & MASK) + nth) & MASK).next()
     return scale * (-math.log1p(-u)) ** (1 / shape)
 
 

@@ -18,23 +18,8 @@ import time
 
 sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 import harness  # noqa: E402
+from draws import Draws  # noqa: E402
 from harness import PROGRAMS, Job, Scratch, check  # noqa: E402
-
-MASK = (1 << 64) - 1
-
-
-class Draws:
-    """As in src/root/plan/injection.cpp."""
-
-    def __init__(self, seed):
-        self.state = seed & MASK
-
-    def next(self):
-        self.state = (self.state + 0x9E3779B97F4A7C15) & MASK
-        z = self.state
-        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & MASK
-        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & MASK
-        return ((z ^ (z >> 31)) >> 11) * 2.0 ** -53
 
 
 def simulated(seed, mtbf, ranks, away, until):
