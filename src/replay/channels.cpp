@@ -12,20 +12,20 @@ void Outgoing::add(Logged message) {
 }
 
 Logged* Outgoing::find(MessageNo number) {
-    for (Logged& entry : log)
-        if (entry.number == number) return &entry;
-    return nullptr;
+    auto at = std::lower_bound(log.begin(), log.end(), number,
+                               [](const Logged& entry, MessageNo wanted) { return entry.number < wanted; });
+    return at != log.end() && at->number == number ? &*at : nullptr;
 }
 
-uint64_t Outgoing::cut() {
-    uint64_t freed = 0;
-    auto over = [&](const Logged& entry) {
-        if (entry.number > stable || entry.in_use) return false;
-        freed += entry.bytes.size();
-        return true;
+void Outgoing::cut(LogUse* use) {
+    const auto end =
+        std::upper_bound(log.begin(), log.end(), stable,
+                         [](MessageNo last, const Logged& entry) { return last < entry.number; });
+    const auto over = [use](const Logged& entry) {
+        if (!entry.in_use) use->leaves(entry);
+        return !entry.in_use;
     };
-    log.erase(std::remove_if(log.begin(), log.end(), over), log.end());
-    return freed;
+    log.erase(std::remove_if(log.begin(), end, over), end);
 }
 
 }  // namespace fermata::replay

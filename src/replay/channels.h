@@ -4,8 +4,7 @@
 
 #include <algorithm>
 
-#include "replay/memory.h"
-#include "replay/types.h"
+#include "replay/log_use.h"
 
 namespace fermata::replay {
 
@@ -14,8 +13,10 @@ struct Logged {
     MessageNo number;
     Ord ord;
     Bytes bytes;
-    std::optional<uint64_t> spilled;  // else: where in the file of spilled messages they are
-    bool in_use = false;              // the library sends it from here
+    std::optional<Spilled> spilled{};  // then there are no bytes here
+    bool in_use = false;               // the library sends it from here
+
+    uint64_t held() const { return bytes.size(); }
 };
 
 struct Outgoing {
@@ -28,8 +29,8 @@ struct Outgoing {
 
     void add(Logged message);
     Logged* find(MessageNo number);
-    // Drops what is consumed for good and not in use; the bytes that this frees.
-    uint64_t cut();
+    // Drops what is consumed for good and not in use.
+    void cut(LogUse* use);
 };
 
 struct Incoming {

@@ -4,6 +4,7 @@
 
 #include "replay/collective.h"
 #include "replay/exchange.h"
+#include "replay/log_use.h"
 #include "replay/told_set.h"
 
 namespace fermata::replay {
@@ -12,9 +13,13 @@ namespace fermata::replay {
 struct LoggedCall {
     Instance instance;
     Arguments arguments;
-    Bytes input;          // what this rank contributes
-    Bytes result;         // of Allreduce and Allgather only: the same everywhere
-    bool in_use = false;  // a debt that is not paid yet
+    Bytes input;                       // what this rank contributes
+    Bytes result;                      // of Allreduce and Allgather only: the same everywhere
+    bool in_use = false;               // a debt that is not paid yet
+    std::optional<Spilled> spilled{};  // then both are there, one behind the other
+    uint64_t input_size = 0;           // of those
+
+    uint64_t held() const { return input.size() + result.size(); }
 };
 
 struct Communicator {

@@ -10,7 +10,7 @@ void Machine::follow() {
     pending_.clear();
     for (Outgoing& out : out_) {
         for (Logged& entry : out.log) entry.in_use = false;
-        log_size_ -= out.cut();
+        cut(out);
     }
     for (Communicator& on : comms_) {
         for (LoggedCall& entry : on.log) entry.in_use = false;

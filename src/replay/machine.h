@@ -7,6 +7,7 @@
 #pragma once
 
 #include <span>
+#include <utility>
 
 #include "replay/channels.h"
 #include "replay/communicator.h"
@@ -30,7 +31,7 @@ struct Buffers {
 };
 
 struct Options {
-    uint64_t log_bytes = uint64_t{256} << 20;  // beyond it messages are spilled
+    uint64_t log_bytes = uint64_t{256} << 20;  // in memory; beyond it entries are spilled
     Rules rules;
 };
 
@@ -60,6 +61,10 @@ struct SendOpen {
 struct SendLogged {
     Channel channel;
     MessageNo number;
+};
+struct CallLogged {  // an entry of the log, no action
+    Uid comm;
+    Instance instance;
 };
 struct Post {
     RequestNo request;
@@ -161,13 +166,24 @@ class Machine {
     // log.
     ToldSet told_for_good(const Communicator& comm) const;
     void everywhere(Uid comm, const ToldSet& told);
-    // Carried out by the caller: the oldest message of the log whose bytes are still in memory.
+    const LogUse& use() const { return use_; }
+    void log_bytes(uint64_t bound) { options_.log_bytes = bound; }
+    // Carried out by the caller: entries of the log that leave memory for so many bytes; the oldest messages,
+    // then inputs of collectives.
     struct Spill {
-        Channel channel;
-        MessageNo number;
+        std::variant<SendLogged, CallLogged> what;
+        uint64_t bytes;
     };
-    std::optional<Spill> next_to_spill() const;
-    void spilled(const Spill& what, uint64_t place);
+    Vec<Spill> to_spill(uint64_t bytes) const;
+    // Ranks whose words would shorten the log.
+    Vec<Rank> who_needs_the_log() const;
+    void bytes_of(const Spill& what, Bytes* all) const;
+    void spilled(const Spill& what, const Spilled& where);
+    // Before an action that needs such an entry: its bytes are in memory again.
+    void comes_back(const SendLogged& what, Bytes bytes);
+    void comes_back(const CallLogged& what, Bytes bytes);
+    // Places that are free now.
+    Vec<Spilled> take_over() { return std::exchange(use_.over, {}); }
     const Logged* logged(const Channel& channel, MessageNo number);
     const LoggedCall* logged(Uid comm, Instance instance);
     bool logs_empty() const;
@@ -218,6 +234,9 @@ class Machine {
     bool is_settled(const Communicator& comm) const;
     bool owes(const Communicator& comm, Instance i) const;
     void cut(Communicator& comm);
+    void cut(Outgoing& out) { out.cut(&use_); }
+    const Logged* entry_of(const SendLogged& what) const;
+    const LoggedCall* entry_of(const CallLogged& what) const;
     void forget_freed();
     // recovery.cpp
     void hear_who_has_forgotten();
@@ -243,7 +262,7 @@ class Machine {
     Requests requests_;
     ChannelTable<Outgoing> out_;
     ChannelTable<Incoming> in_;
-    uint64_t log_size_ = 0;  // bytes of the log in memory
+    LogUse use_;
     Vec<Communicator> comms_;
     Vec<Queued> queue_;
     Stream stream_;

@@ -57,7 +57,7 @@ void Machine::receipt(const Receipt& receipt) {
     Outgoing& out = out_.of(receipt.channel);
     out.stable = std::max(out.stable, receipt.count);
     out.taken = std::max(out.taken, receipt.taken);
-    log_size_ -= out.cut();
+    cut(out);
 }
 
 const ToldSet& Machine::stable_told(const Communicator& on) const {
@@ -118,7 +118,9 @@ void Machine::everywhere(Uid uid, const ToldSet& told) {
 
 void Machine::cut(Communicator& on) {
     auto over = [&](const LoggedCall& entry) {
-        return on.everywhere.has(entry.instance) && !entry.in_use && !owes(on, entry.instance);
+        if (!on.everywhere.has(entry.instance) || entry.in_use || owes(on, entry.instance)) return false;
+        use_.leaves(entry);
+        return true;
     };
     on.log.erase(std::remove_if(on.log.begin(), on.log.end(), over), on.log.end());
 }
@@ -134,36 +136,13 @@ void Machine::forget_freed() {
         for (Outgoing& out : out_)
             if (out.channel.comm == on.uid) {
                 out.stable = out.sent;
-                log_size_ -= out.cut();
+                cut(out);
             }
+        for (const LoggedCall& entry : on.log) use_.leaves(entry);
         out_.forget(on.uid);
         in_.forget(on.uid);
         comms_.erase(comms_.begin() + static_cast<ptrdiff_t>(i--));
     }
-}
-
-uint64_t Machine::log_lacks(uint64_t bytes) const {
-    uint64_t wanted = log_size_ + bytes;
-    return wanted > options_.log_bytes ? wanted - options_.log_bytes : 0;
-}
-
-std::optional<Machine::Spill> Machine::next_to_spill() const {
-    const Logged* oldest = nullptr;
-    std::optional<Spill> found;
-    for (const Outgoing& out : out_)
-        for (const Logged& entry : out.log)
-            if (!entry.spilled && !entry.in_use && (!oldest || entry.ord < oldest->ord)) {
-                oldest = &entry;
-                found = Spill{out.channel, entry.number};
-            }
-    return found;
-}
-
-void Machine::spilled(const Spill& what, uint64_t place) {
-    Logged* entry = out_.of(what.channel).find(what.number);
-    log_size_ -= entry->bytes.size();
-    entry->bytes = Bytes();
-    entry->spilled = place;
 }
 
 const Logged* Machine::logged(const Channel& channel, MessageNo number) {
@@ -207,7 +186,7 @@ void Machine::drained_checkpoint() {
     if (rules().have(Rule::drain_is_receipts)) return;
     for (Outgoing& out : out_) {
         out.stable = out.sent;
-        log_size_ -= out.cut();
+        cut(out);
     }
 }
 

@@ -51,7 +51,7 @@ Vec<Action> Machine::recover(const Orders& orders) {
         out.known = std::max(out.known, one.count);
         if (!rules().have(Rule::cut_by_receipt)) out.stable = std::max(out.stable, out.known);
     }
-    for (Outgoing& out : out_) log_size_ -= out.cut();
+    for (Outgoing& out : out_) cut(out);
     remembered_.clear();
     for (const CommOrders& one : orders.comms) remembered_.push_back(one.uid);
     orphans_.clear();

@@ -126,7 +126,7 @@ void Machine::received(RequestNo no, Envelope from) {
 void Machine::sent_from_log(const Channel& channel, MessageNo number) {
     Outgoing& out = out_.of(channel);
     if (Logged* entry = out.find(number)) entry->in_use = false;
-    log_size_ -= out.cut();
+    cut(out);
 }
 
 void Machine::paid(Uid uid, Instance instance) {

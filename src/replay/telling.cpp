@@ -178,9 +178,9 @@ void Machine::log(const Send& send, const Request& request) {
     Outgoing& out = out_.of(send.channel);
     if (send.number <= out.stable) return;
     if (!rules().have(Rule::suppressed_logged) && send.number <= out.known) return;
-    Logged entry{send.number, send.ord, {}, {}, false};
+    Logged entry{send.number, send.ord, {}};
     buffers_.contribution(buffers_.self, request, &entry.bytes);
-    log_size_ += entry.bytes.size();
+    use_.add(entry.held());
     out.add(std::move(entry));
 }
 
@@ -188,13 +188,14 @@ void Machine::log(Communicator& on, const Collective& call, const Request& reque
     if (on.everywhere.has(call.instance) && !owes(on, call.instance)) return;
     bool passed = mode_ == Mode::live && !way_now(on, request);
     if (passed && !rules().have(Rule::pass_logs)) return;
-    LoggedCall entry{call.instance, call.arguments, {}, {}, false};
+    LoggedCall entry{call.instance, call.arguments, {}, {}};
     if (call.arguments.overwrites && rules().have(Rule::input_copied))
         entry.input = call.kept_input;
     else
         buffers_.contribution(buffers_.self, request, &entry.input);
     bool same_everywhere = call.arguments.kind == Kind::allreduce || call.arguments.kind == Kind::allgather;
     if (same_everywhere) buffers_.arrived(buffers_.self, request, &entry.result);
+    use_.add(entry.held());
     on.log.push_back(std::move(entry));
 }
 

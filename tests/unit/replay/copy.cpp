@@ -241,15 +241,23 @@ bool Copy::ready(RequestNo no) {
 }
 
 bool Copy::make_room(size_t sends) {
-    while (sends != 0 && machine.log_lacks(sends * sizeof(Content)) != 0) {
-        if (!machine.rules().have(Rule::spill)) return false;
-        auto spill = machine.next_to_spill();
-        if (!spill) return true;
-        uint64_t place = spilled_.size();
-        spilled_[place] = machine.logged(spill->channel, spill->number)->bytes;
-        machine.spilled(*spill, place);
-    }
+    uint64_t lacks = machine.log_lacks(sends * sizeof(Content));
+    if (lacks != 0 && sends != 0 && !machine.rules().have(Rule::spill)) return false;
+    if (lacks != 0)
+        for (const Machine::Spill& spill : machine.to_spill(lacks)) {
+            Bytes bytes;
+            machine.bytes_of(spill, &bytes);
+            Spilled where{next_place_++, bytes.size(), 0};
+            spilled_[where.place] = std::move(bytes);
+            machine.spilled(spill, where);
+        }
+    for (const Spilled& over : machine.take_over()) spilled_.erase(over.place);
     return true;
+}
+
+template <class What, class Entry>
+void Copy::read_back(const What& what, const Entry& entry) {
+    if (entry.spilled) machine.comes_back(what, spilled_.at(entry.spilled->place));
 }
 
 void Copy::heard(const Outcome& outcome) {
@@ -276,6 +284,7 @@ bool Copy::follow(Door& door, CallKind kind) {
     if (!entry) return false;
     if (!machine.fits(entry->record, kind)) throw Fault{"a copy's call is not the leader's"};
     bool over = machine.take(entry->record);
+    make_room(0);
     if (over) {
         heard(entry->record.outcome);
         if (state_ != entry->digest) throw Fault{"a copy has other data than its leader"};
@@ -384,12 +393,13 @@ void Copy::carry_out(const Vec<Action>& actions) {
         if (const auto* again = std::get_if<SendLogged>(&action)) {
             const Logged& entry = *machine.logged(again->channel, again->number);
             SendKey key{{}, again->channel, again->number};
-            const Bytes& bytes = entry.spilled ? spilled_.at(*entry.spilled) : entry.bytes;
-            library->send(key, again->channel, content_of(bytes), false, false);
+            read_back(*again, entry);
+            library->send(key, again->channel, content_of(entry.bytes), false, false);
             background_.push_back(Background{key, {}, 0});
         }
         if (const auto* pay = std::get_if<Pay>(&action)) {
             const LoggedCall& entry = *machine.logged(pay->comm, pay->instance);
+            read_back(CallLogged{pay->comm, pay->instance}, entry);
             Library::Part part{entry.arguments.kind, pay->instance, pay->way, 0, entry.arguments.root, 0};
             bool result = pay->way == Way::from_result;
             if (result) part.from = pay->from.number();

@@ -105,6 +105,8 @@ class Copy {
     bool poll(RequestNo no);
     bool ready(RequestNo no);
     bool make_room(size_t sends);
+    template <class What, class Entry>
+    void read_back(const What& what, const Entry& entry);
     bool try_wait(Door& door, const Op& op);
     bool try_choice(Door& door, const Op& op);
     bool try_probe(Door& door, const Op& op);
@@ -126,6 +128,7 @@ class Copy {
     uint64_t next_input_ = 0;
     std::vector<Background> background_;
     std::map<uint64_t, Bytes> spilled_;
+    uint64_t next_place_ = 0;
 };
 
 }  // namespace fermata::replay::test

@@ -145,20 +145,59 @@ TEST_F(TwoRanks, LogIsBoundAndCutByReceipts) {
     send_and_tell();
     send_and_tell();
     EXPECT_EQ(machine.log_lacks(8), 8u);
-    auto spill = machine.next_to_spill();
-    ASSERT_TRUE(spill);
-    EXPECT_EQ(spill->number, MessageNo{1});
-    machine.spilled(*spill, 4096);
+    auto spill = machine.to_spill(1);
+    ASSERT_EQ(spill.size(), 1u);
+    EXPECT_EQ(std::get<SendLogged>(spill[0].what).number, MessageNo{1});
+    machine.spilled(spill[0], Spilled{4096, 8, 1});
     EXPECT_EQ(machine.log_lacks(8), 0u);
-    EXPECT_EQ(machine.logged(channel, MessageNo{1})->spilled, 4096u);
+    EXPECT_EQ(machine.use().held, 8u);
+    EXPECT_EQ(machine.use().spilled, 8u);
+    EXPECT_EQ(machine.logged(channel, MessageNo{1})->spilled->place, 4096u);
+    EXPECT_EQ(std::get<SendLogged>(machine.to_spill(1)[0].what).number, MessageNo{2});
+    EXPECT_TRUE(machine.take_over().empty());
     machine.receipt(Receipt{channel, MessageNo{1}, MessageNo{1}});
     EXPECT_EQ(machine.logged(channel, MessageNo{1}), nullptr);
+    EXPECT_EQ(machine.take_over(), (Vec<Spilled>{{4096, 8, 1}}));
+    EXPECT_TRUE(machine.take_over().empty());
+    EXPECT_EQ(machine.use().spilled, 0u);
     EXPECT_FALSE(machine.logs_empty());
     machine.receipt(Receipt{channel, MessageNo{2}, MessageNo{2}});
     EXPECT_TRUE(machine.logs_empty());
     send_and_tell();
     machine.recover(known(3));
     EXPECT_FALSE(machine.logs_empty()) << "an exchange cuts nothing";
+}
+
+TEST_F(TwoRanks, InputsOfCollectivesAreSpilledAndComeBack) {
+    machine.enter();
+    std::optional<Take> take;
+    RequestNo no =
+        machine.start_collective(Uid{1}, Arguments{Kind::allreduce, {}, false, true, false}, &take).no;
+    machine.issued(no);
+    machine.completed(no);
+    tell(no);
+    send_and_tell();
+    EXPECT_EQ(machine.use().held, 16u);
+    auto spill = machine.to_spill(16);
+    ASSERT_EQ(spill.size(), 2u) << "the message, then the call";
+    Bytes bytes;
+    machine.bytes_of(spill[1], &bytes);
+    const Spilled where{0, bytes.size(), 3};
+    machine.spilled(spill[1], where);
+    const CallLogged call{Uid{1}, nth(1)};
+    EXPECT_TRUE(machine.logged(call.comm, call.instance)->input.empty());
+    EXPECT_EQ(machine.use().held, 8u);
+    machine.comes_back(call, bytes);
+    EXPECT_EQ(machine.logged(call.comm, call.instance)->input, bytes);
+    EXPECT_EQ(machine.use().held, 16u);
+    EXPECT_EQ(machine.take_over(), (Vec<Spilled>{where}));
+    machine.spilled(spill[1], where);
+    ToldSet all;
+    all.add(nth(1));
+    machine.everywhere(Uid{1}, all);
+    EXPECT_EQ(machine.take_over(), (Vec<Spilled>{where}));
+    EXPECT_EQ(machine.use().held, 8u);
+    EXPECT_EQ(machine.use().spilled, 0u);
 }
 
 struct FreedInTwoRanks : TwoRanks {
