@@ -204,6 +204,7 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_MESSAGE_LOG", options.of_own.message_log ? "1" : "0"},
+        {"FERMATA_MESSAGE_LOG_MEMORY", std::to_string(options.of_own.log_bytes)},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_FILES", options.files},
         {"FERMATA_MOVED", moves_of(options)},

@@ -69,7 +69,8 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
                                 const MpiFacts& facts, image::KeyPointer key, uint64_t mask, Link& link) {
     split::ProgramCheck check = split::inspect_program(options.program, options.front_dir);
     if (!check.error.empty()) fail("{}", check.error);
-    make_bridge(facts, {config.protocol, "", config.restarts, config.message_log});
+    make_bridge(facts, {config.protocol, "", config.restarts, config.message_log, config.log_bytes,
+                        config.node_dir()});
     name_program(check.binary);
     threads::create_table();
     split::process::note_inherited();

@@ -40,7 +40,8 @@ UpperHalf upper_half_of(const LoadedImage& image, const tree::AgentConfig& confi
 void continue_image(tree::AgentConfig& config, const MpiFacts& facts, image::KeyPointer key,
                     std::unique_ptr<tree::AgentLink>& link) {
     using Phase = wire::RestartPhase;
-    make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log});
+    make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log, config.log_bytes,
+                        config.node_dir()});
     say_phase(*link, facts, Phase::load);
     if (config.choice) take_choice(config, *link);
     NewProcess process(config, facts, key);

@@ -109,7 +109,8 @@ namespace {
                             std::unique_ptr<tree::AgentLink>& link) {
     const image::KeyPointer key = image_key(config);
     const MpiFacts facts = start_beside_the_program(life, config);
-    make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log});
+    make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log, config.log_bytes,
+                        config.node_dir()});
     if (const std::string why = why_not_continued(life.anchors); !why.empty())
         fail("the program that runs {}", why);
     NewLowerHalf half(config, facts, {life.anchors, life.program, "", config.job_number(), {}, {}, key});

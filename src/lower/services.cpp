@@ -12,6 +12,7 @@
 #include "fermata_table.h"
 #include "lower/binding/binding.h"
 #include "lower/interfaces.h"
+#include "lower/log_files.h"
 #include "lower/mpi_start.h"
 #include "lower/no_connections.h"
 #include "lower/starter.h"
@@ -167,6 +168,9 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.thread_level = facts.thread_level;
     bridge.restarted = job.restarts;
     bridge.message_log = job.message_log ? 1 : 0;
+    bridge.log_bytes = job.log_bytes;
+    bridge.log_file = make_log_file;
+    if (job.message_log) note_places_of_log_files(job.node_dir);
     bridge.private_world = facts.private_world;
     bridge.program = program_path;
     bridge.protocol = ::strdup(job.protocol.c_str());  // for the life of the process

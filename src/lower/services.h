@@ -20,6 +20,8 @@ struct JobFacts {
     std::string moved;      // folders that are elsewhere since the checkpoint, "/old=/new:…"
     uint32_t restarts = 0;  // that lie behind this process
     bool message_log = false;
+    uint64_t log_bytes = 0;  // of it in memory
+    std::string node_dir;    // the job's own on this node
 };
 
 // Fills the process's one Bridge, once, but for the program's name.

@@ -177,6 +177,15 @@ struct Bridge {
     // This process is a copy that lives from now on: the program gets such files themselves. -1: it cannot,
     // and the job ends.
     int (*take_private_files)() noexcept;
+    // How much of its message log the front keeps in memory, and a file for the rest: a descriptor of the
+    // lower half, or an error of the kernel's (below 0). `place`: where it is (lower string). No TLS.
+    uint64_t log_bytes;
+    int (*log_file)(const char** place) noexcept;
+};
+
+// A rank's message log, for whoever asks how the job is. Upper memory.
+struct LogSize {
+    volatile uint64_t held, spilled;  // bytes in memory, and in files
 };
 
 struct DrainReport {
@@ -259,6 +268,7 @@ struct UpperServices {
     void (*log_copy_gone)() noexcept;
     // Upper memory.
     PrivateFiles* private_files;
+    const LogSize* log_size;
 };
 
 }  // namespace fermata::split

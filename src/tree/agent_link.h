@@ -44,7 +44,8 @@ struct AgentConfig {
         allow_owner;       // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
     std::string protocol;  // FERMATA_PROTOCOL: "cc-d"
     bool message_log =
-        false;              // FERMATA_MESSAGE_LOG: the front logs messages, so that ranks can stop anywhere
+        false;  // FERMATA_MESSAGE_LOG: the front logs messages, so that ranks can stop anywhere
+    uint64_t log_bytes = uint64_t{256} << 20;  // FERMATA_MESSAGE_LOG_MEMORY: so much of it is in memory
     std::string node;       // FERMATA_NODE or the host's name: tests give several "nodes" to one machine
     std::string front_dir;  // FERMATA_FRONT_DIR: folder of the fronts
     bool mapped = false;    // FERMATA_MAPPED: the program goes on before its memory is read

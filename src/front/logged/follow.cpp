@@ -125,6 +125,7 @@ std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
     replay::Record& record = *log.heard;
     if (!log.machine.fits(record, kind)) part("calls MPI in another way (the program's steps differ)");
     const bool over = log.machine.take(record);
+    keep_within_bound();
     if (log.machine.parted()) part("has sent other data (the program does not compute the same twice)");
     std::optional<replay::Outcome> outcome;
     if (over) outcome = std::move(record.outcome);
@@ -154,6 +155,7 @@ size_t said(void* bytes, size_t capacity) noexcept {
         });
     }
     if (log.ring != nullptr) log.ring->forget_what_was_read();
+    close_spill_files();
     const replay::Bytes form = replay::wire_form(log.machine.said(ring));
     if (form.size() <= capacity) __builtin_memcpy(bytes, form.data(), form.size());
     return form.size();

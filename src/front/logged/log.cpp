@@ -72,6 +72,7 @@ void start() noexcept {
         for (Member member : comm->members) members.push_back(member.rank());
         machine().world(uid_of(*comm), members);
     }
+    spill_anew();
     synchronous_ready = 1;  // synchronous sends are told by receipts of the log
     set_careful(kLogged);
 }

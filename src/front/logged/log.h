@@ -14,6 +14,8 @@
 
 namespace fermata::front::logged {
 
+extern split::LogSize log_size;  // for the agent
+
 // In MPI_Init, once MPI_COMM_WORLD is there.
 void start() noexcept;
 // ---- collectives

@@ -131,6 +131,7 @@ void free_active(Call&, RequestObject* r) noexcept {
     if (r->what != What::send || r->posted == 0)
         refuse("MPI_Request_free of such a request while it is active");
     Log& log = the_log();
+    make_room(static_cast<uint64_t>(Block{r->buf, r->count, r->type}.bytes()), false);
     log.machine.free_send(number_of(r));
     for (size_t at = log.open.size(); at-- > 0;)
         if (log.open[at] == r) {
@@ -235,6 +236,7 @@ int matched_probe(Call& call, CommObject* comm, int source, int tag, bool waits,
                 outcome = outcome_of(*comm, true, *status);
                 outcome->told.push_back(number_of(r));
             }
+            if (outcome) make_room_for(*outcome);
             if (outcome) tell(*outcome);
         } else {
             const replay::Record* next = look_ahead();

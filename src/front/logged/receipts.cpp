@@ -110,6 +110,10 @@ void hear(const Line& line, Rank from) noexcept {
                            static_cast<replay::MessageNo>(line.taken)});
         return;
     }
+    if (line.word == Word::ask) {
+        the_log().asked = true;
+        return;
+    }
     if (line.word == Word::everywhere) return everywhere(uid, line.count);
     const CommObject* comm = find(uid);
     const int member = comm != nullptr ? ranks::find(comm->members, Member(from)) : -1;
@@ -207,6 +211,13 @@ void write_told(const CommObject& comm) noexcept {
 
 }  // namespace
 
+size_t Receipts::ask() noexcept {
+    reap_letters();
+    const replay::Vec<Rank> ranks = machine().who_needs_the_log();
+    for (Rank rank : ranks) post(rank, {Line{Word::ask, 0, 0, 0, 0}});
+    return ranks.size();
+}
+
 void Receipts::hear_as_copy(const Line& line, Rank from) noexcept {
     hear(line, from);
     if ((++the_log().words & 63) == 0) forget_old_parts();
@@ -225,6 +236,7 @@ void forget_old_parts() noexcept {
         kept[i] = kept.back();
         kept.pop_back();
     }
+    note_log_use();
 }
 
 void say_what_was_consumed(uint32_t turn) noexcept {
@@ -234,6 +246,8 @@ void say_what_was_consumed(uint32_t turn) noexcept {
 void exchange_receipts() noexcept {
     if (!is_live()) return;
     the_log().consumed = 0;
+    the_log().consumed_bytes = 0;
+    the_log().asked = false;
     reap_letters();
     write_receipts();
     write_told(comm_world);
@@ -281,6 +295,7 @@ void progress() noexcept {
         });
     reap_letters();
     read_letters();
+    if (log.asked) exchange_receipts();
 }
 
 void read_last() noexcept {

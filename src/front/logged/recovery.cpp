@@ -20,6 +20,7 @@ void issue_again(replay::RequestNo request) noexcept {
 void do_it(const replay::SendOpen& action) noexcept { issue_again(action.request); }
 void do_it(const replay::Post& action) noexcept { issue_again(action.request); }
 void do_it(const replay::SendLogged& action) noexcept {
+    bring_back(action);
     const replay::Logged* entry = machine().logged(action.channel, action.number);
     const CommObject* comm = find(action.channel.comm);
     Again again{action.channel, action.number, {}};
@@ -92,6 +93,7 @@ int rebuild(char* error, size_t size) noexcept {
         return 1;
     }
     forget_library(log);
+    spill_anew();
     for (const replay::Action& action : log.machine.recover(log.orders)) act(action);
     return 0;
 }

@@ -148,6 +148,7 @@ int issue_on_bytes(Part& part, const CommObject& comm, const replay::Bytes& know
 
 void owe(const replay::Pay& pay) noexcept {
     Log& log = the_log();
+    bring_back(replay::CallLogged{pay.comm, pay.instance});
     const replay::LoggedCall* entry = log.machine.logged(pay.comm, pay.instance);
     for (Kept& kept : log.kept) {
         if (kept.comm != pay.comm || kept.instance != pay.instance) continue;

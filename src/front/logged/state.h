@@ -5,6 +5,7 @@
 
 #include "front/logged/log.h"
 #include "front/logged/ring.h"
+#include "front/logged/spill_files.h"
 
 namespace fermata::front::logged {
 
@@ -35,6 +36,15 @@ struct Again {
     mpi::RealRequest real;
 };
 
+// The bound of the log's memory (room.cpp).
+struct Bound {
+    uint64_t patience = 50'000'000;  // ns for receipts, once the log is full; shorter where none come
+    uint64_t ask_next = 0;           // when others may be asked again
+    bool failed = false;
+    bool said = false, said_failed = false;
+    const char* place = "";  // of its files; lower half's string
+};
+
 struct Log {
     explicit Log(const replay::Buffers& buffers) noexcept : machine(own_rank(), buffers, replay::Options{}) {}
 
@@ -50,10 +60,14 @@ struct Log {
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
     uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
-    uint64_t told = 0, words = 0;           // calls, words of others: for the pace of receipts
-    uint32_t refusals = 0;                  // tests that have found nothing: for the pace of harvests
-    Part* creating = nullptr;               // of the creation that is under way
-    CommObject* made = nullptr;             // by it, once told
+    uint64_t consumed_bytes = 0;            // ... of so many bytes
+    bool asked = false;                     // somebody waits for receipts
+    SpillFiles files;
+    Bound bound;
+    uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
+    uint32_t refusals = 0;         // tests that have found nothing: for the pace of harvests
+    Part* creating = nullptr;      // of the creation that is under way
+    CommObject* made = nullptr;    // by it, once told
 };
 constexpr uint32_t kHarvestEvery = 64;  // turns of a wait, tests that find nothing
 Log& the_log() noexcept;
@@ -145,6 +159,20 @@ void act(const replay::Action& action) noexcept;
 void forget_library(Log& log) noexcept;
 void begin_before_init() noexcept;
 
+// ---- room.cpp
+
+// Before the log takes so many bytes: waits a moment for receipts (and harvests), then spills.
+void make_room(uint64_t bytes, bool harvests) noexcept;
+void make_room_for(const replay::Outcome& outcome) noexcept;
+// Without a wait.
+void keep_within_bound() noexcept;
+void note_log_use() noexcept;
+// Before an action that needs the entry.
+void bring_back(const replay::SendLogged& what) noexcept;
+void bring_back(const replay::CallLogged& what) noexcept;
+void close_spill_files() noexcept;
+void spill_anew() noexcept;
+
 // ---- receipts.cpp
 
 void exchange_receipts() noexcept;
@@ -152,7 +180,7 @@ void exchange_receipts() noexcept;
 void say_what_was_consumed(uint32_t turn) noexcept;
 // Words of other ranks on what they need no more: a copy hears them by its leader's stream.
 struct Receipts {
-    enum class Word : uint64_t { receipt, told, everywhere };
+    enum class Word : uint64_t { receipt, told, everywhere, ask };
     struct Line {
         Word word;
         uint64_t comm;
@@ -161,6 +189,8 @@ struct Receipts {
     };
     static void copy_hears(const Line& line, Rank from) noexcept;  // follow.cpp
     static void hear_as_copy(const Line& line, Rank from) noexcept;
+    // Asks the ranks that can shorten this one's log for their words; how many these are.
+    static size_t ask() noexcept;
 };
 void forget_old_parts() noexcept;
 
@@ -175,6 +205,7 @@ replay::Outcome resolve(Call& call, replay::CallKind kind, RequestObject* const*
             if (outcome ? !outcome->flag && ++the_log().refusals % kHarvestEvery == 0
                         : rounds.turns() % kHarvestEvery == kHarvestEvery / 2)
                 harvest();
+            if (outcome) make_room_for(*outcome);
             if (outcome) tell(*outcome);
         } else {
             outcome = follow(kind);

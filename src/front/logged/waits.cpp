@@ -1,4 +1,5 @@
 // How the program hears that something is complete: one record for each call that says so.
+#include "front/core/bridge.h"
 #include "front/core/sys.h"
 #include "front/logged/state.h"
 #include "front/objects/objects.h"
@@ -8,6 +9,9 @@ namespace {
 
 using replay::CallKind;
 using replay::Outcome;
+
+// A sender's log shall not become full because this rank has said nothing.
+constexpr uint64_t kPartForReceipts = 16;
 
 bool is_logged(const RequestObject* r) noexcept { return r->posted != 0; }
 
@@ -117,9 +121,14 @@ void tell(const Outcome& outcome) noexcept {
     publish(log.machine.tell(outcome));
     bool consumed = false;
     for (replay::RequestNo no : outcome.told)
-        if (const RequestObject* r = find(no); r != nullptr && r->what == What::recv) consumed = true;
+        if (const RequestObject* r = find(no); r != nullptr && r->what == What::recv) {
+            consumed = true;
+            log.consumed_bytes += static_cast<uint64_t>(r->status.count);
+        }
     log.consumed += consumed ? 1 : 0;
-    if ((++log.told & 63) == 0) exchange_receipts();
+    const bool much = log.consumed_bytes >= bridge()->log_bytes / kPartForReceipts;
+    if ((++log.told & 63) == 0 || much || log.asked) exchange_receipts();
+    if (machine().log_lacks(0) != 0) keep_within_bound();
 }
 
 void close_told(const Outcome& outcome, RequestObject* const* requests, int count) noexcept {

@@ -274,4 +274,5 @@ fermata::split::UpperServices fermata_upper = {
     .log_be_copy = service_log_be_copy,
     .log_copy_gone = service_log_copy_gone,
     .private_files = nullptr,
+    .log_size = &logged::log_size,
 };

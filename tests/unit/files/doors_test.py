@@ -21,6 +21,8 @@ ITS_OWN = "the program's own files, as the program had them open or mapped"
 INSTALLED = "what is installed: launchers, libraries, our own parts"
 ALLOWED = {
     "lower/private_files.cpp": ITS_OWN + "; /proc, for who else has them open",
+    "lower/log_files.cpp": "files of this process alone, without a name; one that had to have a name is new, and loses it at once",
+    "noded/spool.cpp": "a file of this process alone, which never has a name",
     "lower/program_descriptors.cpp": KERNEL + "; what the program has open already, by the kernel's names of it",
     "base/error.cpp": "names a kind of exception, opens nothing",
     "base/fd.cpp": "open_file and read_file themselves, for the kinds below",
