@@ -39,8 +39,25 @@ ReplicasOptions options_of(const ReplicasWords& w) {
     return {w.which, w.of, w.timeout.empty() ? 0 : parse_duration(w.timeout, "--timeout"), w.json};
 }
 
+namespace {
+
+void print_log(const json& log) {
+    if (!log.is_object() || log.value("ranks", json::array()).empty()) return;
+    auto size = [](const json& of, const char* name) { return human_size(of.value(name, uint64_t{0})); };
+    fmt::print("  message log  {} in memory", size(log, "held"));
+    if (log.value("spilled", uint64_t{0}) > 0) fmt::print(", {} in files", size(log, "spilled"));
+    for (const json& rank : log["ranks"])
+        if (rank.value("rank", -1) == log.value("largest", -2))
+            fmt::print("; most of rank {}: {} and {}", rank.value("rank", 0), size(rank, "held"),
+                       size(rank, "spilled"));
+    fmt::print("\n");
+}
+
+}  // namespace
+
 void print_copies(const json& replicas) {
     if (!replicas.is_object()) return;
+    print_log(replicas.value("log", json()));
     auto number = [&](const char* name) { return replicas.value(name, uint64_t{0}); };
     const json ranks = replicas.value("ranks", json::array());
     fmt::print("  copies       {} of {} wanted, membership {}", number("had"), number("wanted"),

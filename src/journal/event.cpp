@@ -34,6 +34,7 @@ constexpr struct {
     {Kind::restart, "restart"},
     {Kind::given_up, "given-up"},
     {Kind::injected, "injected"},
+    {Kind::log, "log"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -187,7 +188,10 @@ std::string sentence(const Event& event) {
         return all;
     };
     auto number = [&](const char* name) { return number_in(event, name); };
-    auto bytes = [&] { return human_size(static_cast<uint64_t>(std::clamp(number("bytes"), 0.0, 1e18))); };
+    auto size_of = [&](const char* name) {
+        return human_size(static_cast<uint64_t>(std::clamp(number(name), 0.0, 1e18)));
+    };
+    auto bytes = [&] { return size_of("bytes"); };
     auto with = [](const std::string& what, const std::string& word) {
         return word.empty() ? std::string() : what + word;
     };
@@ -218,6 +222,9 @@ std::string sentence(const Event& event) {
                        (number("wanted") > 0 ? "ranks " + text("ranks") : "no rank");
             return fmt::format("rank {:.0f}: {}{}", number("rank"), what_became_of_copy(text("what")),
                                with(": ", text("why")));
+        case Kind::log:
+            return fmt::format("rank {:.0f}: {} of its message log are in files, {} in memory",
+                               number("rank"), size_of("spilled"), size_of("held"));
         case Kind::renewal:
             return fmt::format("renewal: {}", text("line"));
         case Kind::checkpoint:

@@ -115,6 +115,7 @@ void take(History& history, const Event& event) {
         case Kind::replica:
         case Kind::injected:
         case Kind::given_up:
+        case Kind::log:
             break;
     }
     if (event.kind != Kind::given_up) life.end = std::max(life.end, event.time_ms);

@@ -20,7 +20,8 @@ enum class Kind {
     loss,
     end,
     restart,
-    given_up
+    given_up,
+    log
 };
 const char* name_of(Kind kind);
 std::optional<Kind> kind_of(const std::string& word);

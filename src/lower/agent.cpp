@@ -154,6 +154,7 @@ void Agent::mailbox() {
     for (int signal : split::process::held_signals()) link_->send(wire::Warned{signal});
     if (auto news = own_words_.news(the_upper() ? the_upper()->own_state : nullptr)) link_->send(*news);
     say_phase();
+    say_log_size();
 }
 
 void Agent::handle(const wire::Message& message) {

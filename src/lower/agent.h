@@ -87,6 +87,7 @@ class Agent {
     void meet(const wire::Message& order);
     void say_frozen();
     void say_log(const wire::AskLog& question);
+    void say_log_size();
     std::optional<Event> hop();
     void leave_to_child();
     void leave();
@@ -141,6 +142,9 @@ class Agent {
     HelpersEnd helpers_;
     OwnWords own_words_;
     RestartProgress progress_;
+    struct {
+        uint64_t when = 0, held = 0, spilled = 0;
+    } log_said_;                            // of the size of the message log
     HandOver<RestoredParts> restored_;      // by the main thread
     std::unique_ptr<RestoredParts> parts_;  // taken; from `rebuilt` to Go
 };

@@ -1,11 +1,14 @@
 // The agent's part of a restart and of a child (hop.h), up to Go; and its words on the rank's message log, by
 // which both rebuild.
+#include <algorithm>
 #include <utility>
 
+#include "base/clock.h"
 #include "base/invariant.h"
 #include "lower/agent.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
+#include "lower/stay.h"
 #include "split/process/child.h"
 
 namespace fermata::lower {
@@ -53,6 +56,25 @@ void Agent::say_frozen() {
         return;
     }
     say_log({checkpoint_->epoch});
+}
+
+// Said once a second at most, and only where somebody would see the difference. Never by the child of a hop
+// before Go: what nobody reads on its connection takes along what it is told there.
+void Agent::say_log_size() {
+    const split::UpperServices* upper = the_upper();
+    if (!task_.config.message_log || upper == nullptr || stage_ != Stage::running || is_copy()) return;
+    if (upper->interface != the_bridge()->interface) return;  // an earlier front has no such words
+    static constexpr uint64_t kEveryNs = 1'000'000'000, kLeast = 1 << 20;
+    const auto differs = [](uint64_t now, uint64_t then) {
+        const uint64_t by = now > then ? now - then : then - now;
+        return by >= std::max(kLeast, then / 8) || (now == 0) != (then == 0);
+    };
+    const uint64_t held = upper->log_size->held, spilled = upper->log_size->spilled;
+    if (!differs(held, log_said_.held) && !differs(spilled, log_said_.spilled)) return;
+    const uint64_t now = monotonic_ns();
+    if (now - log_said_.when < kEveryNs) return;
+    log_said_ = {now, held, spilled};
+    link_->send(wire::LogSize{wire_rank(), held, spilled});
 }
 
 void Agent::say_log(const wire::AskLog& question) {

@@ -161,6 +161,7 @@ void Numbers::hear(const Event& event) {
             return;
         case Kind::request:
         case Kind::injected:
+        case Kind::log:
         case Kind::renewal:
         case Kind::given_up:
             return;

@@ -257,6 +257,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         no_copy(agent, clipped(m->why));
     } else if (auto* m = std::get_if<wire::Fatal>(&message)) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
+    } else if (auto* m = std::get_if<wire::LogSize>(&message)) {
+        branch_.say(wire::LogSize{agent.rank, m->held, m->spilled});
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
         wire::OwnState said = *m;
         said.text = clipped(said.text);

@@ -88,6 +88,9 @@ bool Root::heard_of_copies(const wire::Message& message) {
         if (!wanted) tree_.broadcast(wire::EndCopies{tree::Ranks(m->rank).runs()});
     } else if (auto* m = std::get_if<wire::CopyEnded>(&message)) {
         copy_ended(*m);
+    } else if (auto* m = std::get_if<wire::LogSize>(&message)) {
+        if (copies_.logs.heard(*m))
+            note(journal::Kind::log, {{"rank", m->rank}, {"held", m->held}, {"spilled", m->spilled}});
     } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
         if (members_.refused(m->rank, m->why)) {
             say(fmt::format("rank {} on {} gets no copy: {}", m->rank, m->host, m->why));
@@ -200,6 +203,7 @@ json Root::copies_json() const {
             {"masked", copies_.masked},
             {"masked_seconds", copies_.seconds},
             {"unmasked_yet", copies_.deaths.size()},
+            {"log", copies_.logs.to_json()},
             {"ranks", ranks}};
 }
 

@@ -23,6 +23,7 @@
 #include "root/control/control.h"
 #include "root/control/inquiry.h"
 #include "root/daemons.h"
+#include "root/log_sizes.h"
 #include "root/nodes.h"
 #include "root/plan/injection.h"
 #include "root/plan/members.h"
@@ -258,6 +259,7 @@ class Root {
         double seconds = 0;        // these took together
         std::deque<Steering> asked;
         std::optional<Injector> injector;
+        LogSizes logs;
     } copies_;
     enum class Logs { unknown, asked, exchanged } logs_ = Logs::unknown;  // of a restart's images
     uint32_t worlds_ = 0;                                                 // of ranks with new lower halves

@@ -225,6 +225,7 @@ NAME(CopyEnded);
 NAME(EndCopies);
 NAME(Inject);
 NAME(Injected);
+NAME(LogSize);
 NAME(Resume);
 NAME(Cancel);
 NAME(Query);

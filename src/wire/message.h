@@ -578,7 +578,7 @@ using Message =
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
           Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
           AskLog, Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote,
-          CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected>;
+          CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected, LogSize>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

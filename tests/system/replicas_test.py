@@ -69,7 +69,7 @@ class Copied:
     @staticmethod
     def is_rank(pid):
         try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files", "steady."))
+            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files", "steady.", "late_tag."))
         except OSError:
             return False
 

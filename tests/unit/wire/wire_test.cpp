@@ -98,6 +98,7 @@ std::vector<Message> samples() {
         EndCopies{{{4, 2}}},
         Inject{2, 3, 4711},
         Injected{2, 3, 4711, true, "node17"},
+        LogSize{3, 1ull << 28, 1ull << 40},
         Waiting{{"abc", ""}},
         LogSaid{7, 3, Bytes(5)},
         LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},
