@@ -2,7 +2,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -19,6 +18,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "lower/at_place.h"
+#include "lower/log_files.h"
 #include "lower/program_descriptors.h"
 #include "lower/services.h"
 #include "split/fds/descriptors.h"
@@ -28,7 +28,7 @@ namespace {
 
 using split::PrivateFile;
 
-constexpr int64_t kMostBytes = 256 << 20;  // of one file, in memory
+constexpr int64_t kMostBytes = 256 << 20;  // of one file
 constexpr unsigned kWrites = O_WRONLY | O_RDWR;
 
 struct stat facts_of(int descriptor) {
@@ -95,9 +95,8 @@ Fd make(const std::string& path, uint64_t device, uint64_t inode, int64_t size, 
     forget_unused();
     PrivateFile& entry = free_entry();
     if (path.size() >= sizeof entry.path) fail("the path of {} is too long", path);
-    Fd data(split::raise_descriptor(::memfd_create("fermata-private", MFD_CLOEXEC)));
-    if (!data || ::ftruncate(data.get(), size) != 0)
-        fail_errno("no file in memory for what a copy reads and writes");
+    Fd data = make_file_aside("fermata-private");
+    if (::ftruncate(data.get(), size) != 0) fail_errno("no room for what a copy reads and writes");
     const struct stat made = facts_of(data.get());
     entry = {.data_device = made.st_dev,
              .data_inode = made.st_ino,

@@ -3,7 +3,6 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -14,6 +13,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "lower/log_files.h"
 #include "lower/private_files.h"
 #include "lower/program_descriptors.h"
 #include "lower/written_files.h"
@@ -53,9 +53,8 @@ bool has_ended(int descriptor) {
 
 int moved_aside(int descriptor) {
     const int aside = split::raise_descriptor(::dup(descriptor));
-    Fd own(::memfd_create("fermata-copy", MFD_CLOEXEC));
-    if (aside < 0 || !own || ::dup2(own.get(), descriptor) < 0)
-        fail_errno("cannot keep the output of a copy apart");
+    const Fd own = make_file_aside("fermata-copy");
+    if (aside < 0 || ::dup2(own.get(), descriptor) < 0) fail_errno("cannot keep the output of a copy apart");
     return aside;
 }
 

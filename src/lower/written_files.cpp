@@ -5,7 +5,6 @@
 
 #include <fcntl.h>
 #include <fmt/core.h>
-#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -18,6 +17,7 @@
 #include "base/error.h"
 #include "base/page.h"
 #include "lower/at_place.h"
+#include "lower/log_files.h"
 #include "lower/private_files.h"
 #include "lower/program_descriptors.h"
 #include "split/fds/descriptors.h"
@@ -30,7 +30,7 @@ constexpr int64_t kHead = 1 << 20;     // of larger ones: where headers are writ
 
 struct Shadow {
     Fd real;          // none: the file has no name any more, nobody will read it
-    Fd data, before;  // in memory: what the program writes, what was filled in
+    Fd data, before;  // what the program writes, what was filled in
     int64_t old_size = 0;
     std::vector<Extent> filled;
     dev_t device = 0;  // of the file
@@ -43,12 +43,6 @@ std::list<Shadow> shadows;
 Fd open_aside(int descriptor, int flags) {
     Fd own = open_again(descriptor, flags);
     return own ? Fd(split::raise_descriptor(own.release())) : Fd();
-}
-
-Fd in_memory(const char* name) {
-    Fd made(split::raise_descriptor(::memfd_create(name, MFD_CLOEXEC)));
-    if (!made) fail_errno("no file in memory for what a copy writes");
-    return made;
 }
 
 void fill(Shadow& shadow, int from) {
@@ -69,7 +63,7 @@ void fill(Shadow& shadow, int from) {
 Shadow& make_shadow(Fd real, int from, int64_t size) {
     Shadow shadow;
     shadow.old_size = size;
-    shadow.data = in_memory("fermata-shadow");
+    shadow.data = make_file_aside("fermata-shadow");
     if (::ftruncate(shadow.data.get(), size) != 0) fail_errno("cannot make a shadow of {} bytes", size);
     struct stat what {};
     ::fstat(shadow.data.get(), &what);
@@ -81,7 +75,7 @@ Shadow& make_shadow(Fd real, int from, int64_t size) {
     }
     shadow.real = std::move(real);
     if (size > 0) {
-        shadow.before = in_memory("fermata-before");
+        shadow.before = make_file_aside("fermata-before");
         if (::ftruncate(shadow.before.get(), size) != 0) fail_errno("cannot keep {} bytes of a file", size);
         fill(shadow, from);
     }

@@ -1,6 +1,6 @@
 // Files that the program of a copy has open for writing: the rank writes them, and the copy writes *shadows*,
-// files in memory. Once the copy has the rank's place its program has the files themselves, at the places
-// where it was, with all that it had written.
+// files without a name (log_files.h). Once the copy has the rank's place its program has the files
+// themselves, at the places where it was, with all that it had written.
 //
 // Only descriptors that neither read nor append: of those a byte is written by this program alone, whoever
 // else writes the file elsewhere.

@@ -6,6 +6,8 @@
 #include <string>
 #include <string_view>
 
+#include "noded/spool.h"
+
 namespace fermata::noded {
 
 class OneOutput {
@@ -23,8 +25,8 @@ class OneOutput {
   private:
     bool copied_ = false;
     bool parted_ = false;
-    std::string said_;      // by the rank since the copy was made
-    std::string expected_;  // said by a former one of both, and not again yet
+    Spool said_;      // by the rank since the copy was made
+    Spool expected_;  // said by a former one of both, and not again yet
 };
 
 }  // namespace fermata::noded

@@ -3,6 +3,8 @@
 
 #include <gtest/gtest.h>
 
+#include <cstdlib>
+
 namespace fermata::noded {
 namespace {
 
@@ -51,6 +53,42 @@ TEST(OneOutput, DifferentOutputIsNoticed) {
     EXPECT_FALSE(behind.parted());
     behind.wrote("1.3 s");
     EXPECT_TRUE(behind.parted());
+}
+
+TEST(Spool, WhatIsBeyondTheBoundIsInAFileAndComesBackInOrder) {
+    Spool spool(1000);
+    std::string all;
+    for (int i = 0; i < 500; ++i) {
+        const std::string piece = std::to_string(i * i) + " ";
+        spool.append(piece);
+        all += piece;
+    }
+    EXPECT_EQ(spool.size(), all.size());
+    EXPECT_GT(spool.in_file(), all.size() - 1001);
+    std::string read;
+    while (read.size() < all.size()) read += spool.read(read.size(), 77);
+    EXPECT_EQ(read, all);
+    EXPECT_EQ(spool.read(all.size(), 10), "");
+    spool.drop_oldest(100);
+    EXPECT_EQ(spool.read(0, 50), all.substr(100, 50));
+    spool.drop_oldest(spool.in_file() + 5);
+    EXPECT_EQ(spool.in_file(), 0u);
+    EXPECT_EQ(spool.read(0, 5000), all.substr(all.size() - spool.size()));
+    spool.append(std::string(2000, 'x'));
+    EXPECT_EQ(spool.read(spool.size() - 1, 1), "x");
+    spool.clear();
+    EXPECT_EQ(spool.size(), 0u);
+    spool.append("again");
+    EXPECT_EQ(spool.read(0, 10), "again");
+}
+
+TEST(Spool, WithoutAPlaceForFilesItStaysInMemory) {
+    ::setenv("TMPDIR", "/proc", 1);
+    Spool spool(10);
+    for (int i = 0; i < 3; ++i) spool.append("more than ten bytes");
+    ::unsetenv("TMPDIR");
+    EXPECT_EQ(spool.in_file(), 0u);
+    EXPECT_EQ(spool.read(0, 100), "more than ten bytesmore than ten bytesmore than ten bytes");
 }
 
 TEST(OneOutput, WithoutACopyNothingIsKept) {
