@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+#include "base/rank.h"
 #include "launch/daemons.h"
 #include "launch/renewal.h"
 #include "launch/terminal_input.h"
@@ -57,7 +58,10 @@ class Launcher {
     virtual void renewed() {}
     // Takes a message of a node daemon. False: it is nothing for its launcher.
     virtual bool heard(int /*via*/, const wire::Message&) { return false; }
-    // Notes that this node daemon is gone.
+    // Notes that this rank goes on on the node of this daemon, in the next world of theirs: it has died where
+    // it was, or is about to, and that is no failure.
+    virtual void rank_moved(Rank, int /*via*/) {}
+    // Notes that this node daemon is gone, and with it the ranks that have not moved before.
     virtual void lost(int /*via*/) {}
 
     // Adds descriptors that it wants polled: the program's standard input, for one. `first`: index of its

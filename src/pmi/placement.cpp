@@ -25,6 +25,23 @@ Placement Placement::on_one_node(uint32_t ranks) {
     return placement;
 }
 
+Placement Placement::by_rank(const std::vector<uint32_t>& nodes) {
+    Placement placement;
+    for (uint32_t node : nodes) placement.add(node, 1);
+    return placement;
+}
+
+Placement Placement::moved(Rank rank, uint32_t node) const {
+    std::vector<uint32_t> nodes;
+    nodes.reserve(ranks_);
+    for (const Block& block : blocks_)
+        for (uint32_t i = 0; i < block.nodes; ++i)
+            nodes.insert(nodes.end(), block.ranks_per_node, block.first_node + i);
+    if (rank.number() >= nodes.size()) fail("rank {} of a placement of {}", rank.number(), ranks_);
+    nodes[rank.number()] = node;
+    return by_rank(nodes);
+}
+
 void Placement::append(const Block& block) {
     always(ranks_ <= Rank::kMost, "a placement of more ranks than a job can have");
     const uint64_t more = uint64_t{block.nodes} * block.ranks_per_node;
@@ -79,10 +96,22 @@ std::vector<RankRange> Placement::ranks_on(uint32_t node) const {
     return ranges;
 }
 
+std::vector<uint32_t> Placement::nodes_with_ranks() const {
+    std::vector<uint32_t> nodes;
+    for (const Block& block : blocks_)
+        for (uint32_t i = 0; i < block.nodes; ++i) nodes.push_back(block.first_node + i);
+    std::sort(nodes.begin(), nodes.end());
+    nodes.erase(std::unique(nodes.begin(), nodes.end()), nodes.end());
+    return nodes;
+}
+
 std::string Placement::mapping() const {
+    const std::vector<uint32_t> nodes = nodes_with_ranks();
     std::string text = "(vector";
     for (const Block& block : blocks_)
-        text += fmt::format(",({},{},{})", block.first_node, block.nodes, block.ranks_per_node);
+        text += fmt::format(",({},{},{})",
+                            std::lower_bound(nodes.begin(), nodes.end(), block.first_node) - nodes.begin(),
+                            block.nodes, block.ranks_per_node);
     return text + ")";
 }
 

@@ -24,6 +24,10 @@ class Placement {
     // The same, for what came over a wire.
     static Placement of(const std::vector<Block>& blocks);
     static Placement on_one_node(uint32_t ranks);
+    // Any assignment: the node of each rank, in the order of ranks.
+    static Placement by_rank(const std::vector<uint32_t>& nodes);
+    // The same but for one rank, which is on that node. Throws Error for a rank that does not exist.
+    Placement moved(Rank rank, uint32_t node) const;
 
     uint32_t ranks() const { return ranks_; }
     // Number of the last node that holds a rank, plus one.
@@ -33,7 +37,10 @@ class Placement {
     // In ascending order, neighbours joined.
     std::vector<RankRange> ranks_on(uint32_t node) const;
     const std::vector<Block>& blocks() const { return blocks_; }
-    // "(vector,(0,2,4))"
+    // Numbers of the nodes that hold ranks, ascending.
+    std::vector<uint32_t> nodes_with_ranks() const;
+    // "(vector,(0,2,4))". Nodes without ranks are left out and those behind them counted on: MPICH takes the
+    // greatest number for the number of nodes, and asks the first rank of each.
     std::string mapping() const;
 
   private:

@@ -207,8 +207,7 @@ void Own::launch() {
     wire::Launch launch;
     launch.mpi = plan_.library.mpi;
     launch.world = "fermata-" + plan_.environment.at("FERMATA_JOB_ID");
-    for (const pmi::Block& block : placement_->blocks())
-        launch.blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
+    launch.blocks = blocks_on_wire();
     uint32_t left = placement_->ranks();
     for (size_t i = 0; i < parts_.size(); ++i) {
         uint32_t ranks = parts_.size() == 1 ? left : static_cast<uint32_t>(parts_[i].ranks);
@@ -250,7 +249,29 @@ void Own::expect_world(uint32_t world) {
 
 wire::Renew Own::renew(uint32_t world) {
     expect_world(world);
-    return library_.order(world);
+    wire::Renew order = library_.order(world);
+    if (moved_) order.blocks = blocks_on_wire();
+    return order;
+}
+
+std::vector<wire::LaunchBlock> Own::blocks_on_wire() const {
+    std::vector<wire::LaunchBlock> blocks;
+    for (const pmi::Block& block : placement_->blocks())
+        blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
+    return blocks;
+}
+
+void Own::rank_moved(Rank rank, int via) {
+    auto to = std::find_if(nodes_.begin(), nodes_.end(), [via](auto& node) { return node.via == via; });
+    if (to == nodes_.end() || !placement_)
+        fail("rank {} moves to a node that no launcher knows", rank.number());
+    Node& from = nodes_.at(placement_->node_of(rank));
+    --from.ranks;
+    if (from.running > 0) --from.running;
+    ++to->ranks;
+    ++to->running;
+    placement_ = placement_->moved(rank, static_cast<uint32_t>(to - nodes_.begin()));
+    moved_ = true;
 }
 
 // Nobody is left in the worlds before.

@@ -42,6 +42,7 @@ class Own : public Launcher {
     void plan_renewal(const Renewal& wanted) override { library_.plan(wanted); }
     wire::Renew renew(uint32_t world) override;
     void renewed() override;
+    void rank_moved(Rank rank, int via) override;
     bool heard(int via, const wire::Message& message) override;
     void lost(int via) override;
     void add_to(std::vector<pollfd>& fds) override;
@@ -65,6 +66,7 @@ class Own : public Launcher {
     void launch();
     wire::LaunchPart part_on_wire(const Part& part, const Words& words, uint32_t ranks) const;
     void expect_world(uint32_t world);
+    std::vector<wire::LaunchBlock> blocks_on_wire() const;
     void fence(const wire::Fence& part);
     void to_node_of(uint32_t node, const wire::Message& message);
     void rank_ended(int via, const wire::RankEnded& said);
@@ -86,6 +88,7 @@ class Own : public Launcher {
 
     std::vector<Node> nodes_;
     std::optional<pmi::Placement> placement_;
+    bool moved_ = false;                          // it is not that of the launch any more
     std::map<uint32_t, pmi::FenceMerge> fences_;  // by world
     bool launched_ = false;
     bool stands_by_ = false;

@@ -82,12 +82,14 @@ void Server::register_world(const Start& start, const std::string& directory) {
     const Placement placement = placement_of(start);
     const std::vector<RankRange> here = placement.ranks_on(start.node);
     std::string hosts, ranks;
-    for (uint32_t node = 0; node < placement.nodes(); ++node) {
-        const std::vector<RankRange> there = placement.ranks_on(node);
-        if (there.empty()) continue;
+    const std::vector<uint32_t> nodes = placement.nodes_with_ranks();
+    for (uint32_t node : nodes) {
         hosts += (hosts.empty() ? "" : ",") + start.hosts.at(node);
-        ranks += (ranks.empty() ? "" : ";") + enumerated(there);
+        ranks += (ranks.empty() ? "" : ";") + enumerated(placement.ranks_on(node));
     }
+    // As the map of nodes has it, in which those without ranks are not.
+    const auto place_here =
+        static_cast<uint32_t>(std::lower_bound(nodes.begin(), nodes.end(), start.node) - nodes.begin());
     char *node_map = nullptr, *rank_map = nullptr;
     check(PMIx_generate_regex(hosts.c_str(), &node_map), "map of nodes");
     check(PMIx_generate_ppn(ranks.c_str(), &rank_map), "map of ranks");
@@ -101,7 +103,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
     infos.number(PMIX_JOB_SIZE, size_).number(PMIX_MAX_PROCS, size_);
     infos.number(PMIX_UNIV_SIZE, start.universe ? start.universe : size_);
     infos.number(PMIX_JOB_NUM_APPS, static_cast<uint32_t>(world.programs.size()));
-    infos.number(PMIX_NUM_NODES, placement.nodes()).number(PMIX_NODEID, start.node);
+    infos.number(PMIX_NUM_NODES, static_cast<uint32_t>(nodes.size())).number(PMIX_NODEID, place_here);
     infos.regex(PMIX_NODE_MAP, node_map).regex(PMIX_PROC_MAP, rank_map);
     infos.number(PMIX_LOCAL_SIZE, local).number(PMIX_NODE_SIZE, local);
     if (start.cores > 0 && local > start.cores) infos.flag(PMIX_NODE_OVERSUBSCRIBED);
@@ -126,7 +128,7 @@ void Server::register_world(const Start& start, const std::string& directory) {
             of.rank(PMIX_GLOBAL_RANK, rank.number());
             of.rank(PMIX_APP_RANK, rank.number() - before).text(PMIX_HOSTNAME, start.hosts.at(start.node));
             of.small(PMIX_LOCAL_RANK, static_cast<uint16_t>(place));
-            of.small(PMIX_NODE_RANK, static_cast<uint16_t>(place)).number(PMIX_NODEID, start.node);
+            of.small(PMIX_NODE_RANK, static_cast<uint16_t>(place)).number(PMIX_NODEID, place_here);
             infos.array(PMIX_PROC_DATA, of);
             ++place;
         });

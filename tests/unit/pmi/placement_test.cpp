@@ -37,7 +37,7 @@ TEST(Placement, RoundRobinAndUneven) {
     Placement placement;
     for (uint32_t rank = 0; rank < 6; ++rank) placement.add(rank % 2, 1);
     placement.add(5, 3);
-    EXPECT_EQ(placement.mapping(), "(vector,(0,2,1),(0,2,1),(0,2,1),(5,1,3))");
+    EXPECT_EQ(placement.mapping(), "(vector,(0,2,1),(0,2,1),(0,2,1),(2,1,3))");
     EXPECT_EQ(placement.ranks_on(1),
               (std::vector<RankRange>{RankRange(Rank(1), 1), RankRange(Rank(3), 1), RankRange(Rank(5), 1)}));
     EXPECT_EQ(placement.ranks_on(5), (std::vector<RankRange>{RankRange(Rank(6), 3)}));
@@ -67,6 +67,29 @@ TEST(Placement, EveryRankIsOnTheNodeThatHoldsIt) {
             }
         }
     }
+}
+
+TEST(Placement, AnyAssignment) {
+    const Placement placement = Placement::by_rank({2, 2, 0, 0, 2});
+    EXPECT_EQ(placement.blocks(), (std::vector<Block>{{2, 1, 2}, {0, 1, 2}, {2, 1, 1}}));
+    EXPECT_EQ(placement.nodes_with_ranks(), (std::vector<uint32_t>{0, 2}));
+    EXPECT_EQ(placement.mapping(), "(vector,(1,1,2),(0,1,2),(1,1,1))") << "node 1 has none";
+    EXPECT_TRUE(placement.ranks_on(1).empty());
+    EXPECT_EQ(Placement::by_rank({0, 0, 1, 1}).blocks(), (std::vector<Block>{{0, 2, 2}}));
+}
+
+// A rank goes to where its copy is, and the last one of a node leaves it without any.
+TEST(Placement, ARankMoves) {
+    Placement placement = Placement::by_rank({0, 0, 1, 1});
+    placement = placement.moved(Rank(2), 0);
+    EXPECT_EQ(placement.mapping(), "(vector,(0,1,3),(1,1,1))");
+    placement = placement.moved(Rank(3), 2);
+    EXPECT_EQ(placement.mapping(), "(vector,(0,1,3),(1,1,1))");
+    EXPECT_EQ(placement.node_of(Rank(3)), 2u);
+    placement = placement.moved(Rank(0), 2).moved(Rank(1), 2).moved(Rank(2), 2);
+    EXPECT_EQ(placement.mapping(), "(vector,(0,1,4))");
+    EXPECT_EQ(placement.nodes_with_ranks(), (std::vector<uint32_t>{2}));
+    EXPECT_THROW(placement.moved(Rank(4), 0), Error);
 }
 
 TEST(Placement, WhatCannotBe) {
