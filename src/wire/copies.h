@@ -6,6 +6,7 @@
 #include <string>
 #include <vector>
 
+#include "base/generation.h"
 #include "wire/daemons.h"
 
 namespace fermata::wire {
@@ -32,7 +33,7 @@ struct Wrote {
     }
 };
 
-// To a rank: its copy has ended.
+// To a rank: its copy has ended. To the daemon of a rank: likewise, it was on another node.
 struct CopyGone {
     static constexpr uint16_t kType = 46;
     int32_t rank = -1;
@@ -122,6 +123,74 @@ struct Injected {
     template <class F>
     void each(F&& f) {
         f(number, rank, pid, copy, host);
+    }
+};
+
+// ---- copies on other nodes
+
+// From a rank that begins a stream for a copy on another node, and from such a copy that waits for it: the
+// memory in which it is (base/stream_ring.h).
+struct Streams {
+    static constexpr uint16_t kType = 94;
+    int32_t rank = -1;
+    int32_t descriptor = -1;  // of its process
+    template <class F>
+    void each(F&& f) {
+        f(rank, descriptor);
+    }
+};
+
+// From a daemon: this rank's stream has begun, and can be fetched from `stream`, and its image is being
+// written, to be fetched from `images`; how many bytes of output and error it had written by then.
+struct Cloned {
+    static constexpr uint16_t kType = 114;
+    int32_t rank = -1;
+    std::string host, images, stream;
+    uint64_t output = 0, error = 0;
+    template <class F>
+    void each(F&& f) {
+        f(rank, host, images, stream, output, error);
+    }
+};
+
+// To the daemon that shall have the copy. Answered by CopyMade or NoCopy.
+struct StartCopy {
+    static constexpr uint16_t kType = 85;
+    uint32_t world = 0;  // number of the copy's own, in which it is alone
+    int32_t rank = -1;
+    std::string host, images, stream;  // of the rank's daemon
+    Generation generation;             // of the image
+    uint32_t ranks = 0;                // of the job
+    template <class F>
+    void each(F&& f) {
+        f(world, rank, host, images, stream, generation, ranks);
+    }
+};
+
+// From the daemon of a rank whose copy is on another node: the rank was killed. Its output, and as much of
+// its stream as it has written, have left before.
+struct LeaderDied {
+    static constexpr uint16_t kType = 115;
+    int32_t rank = -1;
+    int32_t pid = 0;
+    std::string host, how;
+    int32_t status = 0;  // as waitpid() has it
+    template <class F>
+    void each(F&& f) {
+        f(rank, pid, host, how, status);
+    }
+};
+
+// To the daemon of a copy: it has its rank's place; how many bytes of the rank's output and error have been
+// written since the copy was made. Answered by Promoted.
+struct TakePlace {
+    static constexpr uint16_t kType = 86;
+    int32_t rank = -1;
+    uint64_t output = 0, error = 0;
+    std::string how;  // the rank died
+    template <class F>
+    void each(F&& f) {
+        f(rank, output, error, how);
     }
 };
 

@@ -179,6 +179,17 @@ class Reader {
     bool ok_ = true;
 };
 
+// Each number means one message.
+template <size_t... I>
+constexpr bool numbers_differ(std::index_sequence<I...>) {
+    const uint16_t numbers[] = {std::variant_alternative_t<I, Message::Variant>::kType...};
+    for (size_t one = 0; one < sizeof...(I); ++one)
+        for (size_t other = 0; other < one; ++other)
+            if (numbers[one] == numbers[other]) return false;
+    return true;
+}
+static_assert(numbers_differ(std::make_index_sequence<std::variant_size_v<Message::Variant>>()));
+
 template <size_t I = 0>
 std::optional<Message> decode(uint16_t type, Reader& in) {
     if constexpr (I == std::variant_size_v<Message::Variant>) {
@@ -225,6 +236,11 @@ NAME(CopyEnded);
 NAME(EndCopies);
 NAME(Inject);
 NAME(Injected);
+NAME(Streams);
+NAME(Cloned);
+NAME(StartCopy);
+NAME(LeaderDied);
+NAME(TakePlace);
 NAME(LogSize);
 NAME(Resume);
 NAME(Cancel);

@@ -25,7 +25,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 15;
+inline constexpr uint16_t kWireVersion = 16;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -123,9 +123,10 @@ struct Save {
     int32_t lowest = -1;             // rank of the node: its daemon puts it in
     Medium medium = Medium::memory;  // local: the entry in the directory is synced, too: nobody else does it
     std::vector<Bytes> uses{};       // with a message log: what each rank shares with others (AskLog)
+    std::vector<Run> copies{};       // not empty: only these save, each for a copy on another node
     template <class F>
     void each(F&& f) {
-        f(epoch, directory, generation, options, lowest, medium, uses);
+        f(epoch, directory, generation, options, lowest, medium, uses, copies);
     }
 };
 
@@ -578,7 +579,8 @@ using Message =
           KeepCopies, Flush, AskCopies, Chosen, Room, Flushed, Copies, Fetch, Fetched, Encode, Encoded,
           Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
           AskLog, Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote,
-          CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected, LogSize>;
+          CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected, Streams, Cloned,
+          StartCopy, LeaderDied, TakePlace, LogSize>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -73,7 +73,7 @@ struct LogsSaid {
 
 // How large this rank's log is, now and then: in memory, and in a file.
 struct LogSize {
-    static constexpr uint16_t kType = 114;
+    static constexpr uint16_t kType = 116;
     int32_t rank = -1;
     uint64_t held = 0, spilled = 0;
     template <class F>

@@ -6,6 +6,7 @@
 #include <vector>
 
 #include "wire/daemons.h"
+#include "wire/launch.h"
 
 namespace fermata::wire {
 
@@ -27,9 +28,10 @@ struct Renew {
     std::string lower;                     // the lower half's program, a path
     LibraryPlace reach;                    // from the root
     std::vector<Run> copies;               // ranks whose process stays behind as their copy
+    std::vector<LaunchBlock> blocks;       // where ranks are in that world; none: where they were launched
     template <class F>
     void each(F&& f) {
-        f(epoch, world, environment, mpi, lower, reach.folder, reach.file, reach.wanted, copies);
+        f(epoch, world, environment, mpi, lower, reach.folder, reach.file, reach.wanted, copies, blocks);
     }
 };
 
