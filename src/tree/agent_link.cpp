@@ -133,6 +133,12 @@ AgentConfig AgentConfig::from_environment() {
     c.moved = env("FERMATA_MOVED");
     c.mapped = env("FERMATA_MAPPED") == "1";
     c.restarts = static_cast<uint32_t>(std::strtoul(env("FERMATA_RESTARTS").c_str(), nullptr, 10));
+    const std::string copy = env("FERMATA_COPY_OF");
+    if (const size_t slash = copy.find('/'); slash != copy.npos) {
+        c.copys_ranks = static_cast<uint32_t>(std::strtoul(copy.c_str() + slash + 1, nullptr, 10));
+        c.copy_of = Rank::among(static_cast<int32_t>(std::strtoul(copy.c_str(), nullptr, 10)), c.copys_ranks);
+        if (!c.copy_of) fail("FERMATA_COPY_OF is damaged: {}", copy);
+    }
     if (c.node.empty()) c.node = host_name();
     return c;
 }
@@ -167,7 +173,8 @@ void AgentConfig::forget_environment() {
                              "FERMATA_LAUNCHER",
                              "FERMATA_PROGRAM",
                              "FERMATA_MESSAGE_LOG",
-                             "FERMATA_MESSAGE_LOG_MEMORY"})
+                             "FERMATA_MESSAGE_LOG_MEMORY",
+                             "FERMATA_COPY_OF"})
         ::unsetenv(name);
 }
 

@@ -18,6 +18,7 @@
 #include <vector>
 
 #include "base/fd.h"
+#include "base/rank.h"
 #include "wire/frame.h"
 #include "wire/message.h"
 
@@ -55,6 +56,10 @@ struct AgentConfig {
     std::string image_key;  // FERMATA_IMAGE_KEY: file of the key that images are encrypted with; or empty
     std::string image_key_id;  // FERMATA_IMAGE_KEY_ID: of the key that `fermata run` has read, as hex
     uint32_t restarts = 0;     // FERMATA_RESTARTS: how many restarts lie behind this process
+    // FERMATA_COPY_OF, "rank/ranks": this process becomes that rank's copy, by the image that FERMATA_RESTORE
+    // has for it; none: it is a rank itself.
+    std::optional<Rank> copy_of;
+    uint32_t copys_ranks = 0;
 
     // Takes the key out of the environment: it is overwritten where it stands, so that /proc/PID/environ does
     // not show it.

@@ -1,8 +1,10 @@
 #include "tree/channel.h"
 
+#include <linux/sockios.h>
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <poll.h>
+#include <sys/ioctl.h>
 #include <sys/socket.h>
 
 #include <cerrno>
@@ -43,6 +45,7 @@ void Channel::read_some() {
             traffic_.bytes_in += static_cast<uint64_t>(n);
             if (n < static_cast<ssize_t>(sizeof buffer)) return;
         } else if (n == 0 || (errno != EAGAIN && errno != EINTR)) {
+            peer_has_ended_ = n == 0 || errno == ECONNRESET;
             closed_ = true;
         } else if (errno == EAGAIN) {
             return;
@@ -53,9 +56,11 @@ void Channel::read_some() {
 int64_t Channel::unconfirmed_ms() const {
     tcp_info info{};
     socklen_t size = sizeof info;
-    if (::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0 || info.tcpi_unacked == 0)
-        return 0;
-    return info.tcpi_last_ack_recv;
+    if (::getsockopt(socket_.get(), IPPROTO_TCP, TCP_INFO, &info, &size) != 0) return 0;
+    // Counts also what could not be sent: without a route nothing is on its way that could be confirmed.
+    int waiting = 0;
+    if (::ioctl(socket_.get(), SIOCOUTQ, &waiting) != 0) return 0;
+    return waiting > 0 ? info.tcpi_last_ack_recv : 0;
 }
 
 std::optional<wire::Message> Channel::receive() {

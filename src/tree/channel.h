@@ -48,6 +48,8 @@ class Channel {
     void flush(int ms);
     // True once the peer is gone or broke the format; what arrived before can still be received.
     bool closed() const { return closed_ || in_.broken(); }
+    // True when the peer, or its kernel, has closed it: nothing else says so much of the peer.
+    bool peer_has_ended() const { return peer_has_ended_; }
     const std::string& error() const { return in_.error(); }
     const Traffic& traffic() const { return traffic_; }
     // Since when the other machine has confirmed nothing of what is on its way to it, ms; 0: nothing is. A
@@ -62,7 +64,7 @@ class Channel {
     wire::Decoder in_;
     wire::Bytes out_;
     size_t written_ = 0;
-    bool closed_ = false;
+    bool closed_ = false, peer_has_ended_ = false;
     Traffic traffic_;
 };
 

@@ -59,7 +59,7 @@ void Links::serve(const std::vector<pollfd>& fds, size_t first) {
         bool silent = found->second.pulse.lost(rhythm_, now);
         if (!channel.closed() && !silent) continue;
         if (!channel.error().empty()) spdlog::warn("a node daemon: {}", channel.error());
-        End how = !channel.closed() ? End::silent : channel.error().empty() ? End::closed : End::broken;
+        End how = !channel.closed() ? End::silent : channel.peer_has_ended() ? End::closed : End::broken;
         close(number);
         on_closed(number, how);
     }

@@ -22,7 +22,7 @@ struct NodeInfo {
     int64_t away_until = 0;  // ms: it has not answered, and is lost then; 0 = it is here
     bool coming = false;     // away because it has not come to its first parent yet
     bool left = false;       // away, and its connection is known to have ended
-    bool silent = false;     // likewise, because it was not heard
+    bool silent = false;     // likewise, and not by the daemon or its kernel: it may live
 };
 
 class Members {

@@ -86,6 +86,10 @@ void Relay::own(wire::Message message) {
     } else if (auto* m = std::get_if<wire::Gone>(&message)) {
         m->node = node_;
         left(*m);
+    } else if (auto* m = std::get_if<wire::Moved>(&message)) {
+        moved(m->rank, m->pid);
+    } else if (auto* m = std::get_if<wire::Promoted>(&message)) {
+        moved(m->rank, m->pid);
     } else if (auto* m = std::get_if<wire::InStarter>(&message)) {
         starters_[m->rank] = *m;
     } else if (is_said_again(message)) {
@@ -114,6 +118,13 @@ void Relay::left(const wire::Gone& gone) {
         group.pids = std::move(pids);
     }
     std::erase_if(groups_, [](const wire::Group& group) { return group.pids.empty(); });
+}
+
+// A rank of this daemon is another process now.
+void Relay::moved(int32_t rank, int32_t pid) {
+    for (wire::Group& group : groups_)
+        if (const auto ranks = Ranks::of(group.ranks); ranks && ranks->contains(rank))
+            group.pids.at(ranks->place_of(rank)) = pid;
 }
 
 void Relay::hand_up(uint32_t ranks, bool time) {

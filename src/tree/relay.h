@@ -63,6 +63,7 @@ class Relay {
     void hand_on(const wire::Message& message);
     void invite(int child);
     void left(const wire::Gone& gone);
+    void moved(int32_t rank, int32_t pid);
 
     int node_ = -1;
     bool here_ = false;  // this daemon has answered the newest call by way of the parent that it has now

@@ -87,6 +87,17 @@ int Roster::at(int node) const {
     return found == places_.end() ? 0 : static_cast<int>(found->second.ranks.count());
 }
 
+int Roster::node_of(int32_t rank) const {
+    for (auto& [node, place] : places_)
+        if (place.ranks.contains(rank)) return node;
+    return -1;
+}
+
+Ranks Roster::ranks_at(int node) const {
+    auto found = places_.find(node);
+    return found == places_.end() ? Ranks() : found->second.ranks;
+}
+
 std::string Roster::missing(size_t most) const {
     Ranks all;
     if (size_ > 0) all = *Ranks::of({{0, static_cast<uint32_t>(size_)}});

@@ -22,6 +22,9 @@ class Roster {
     std::string join(int node, const wire::Group& group);
     // Takes these ranks from a node, and gives those that were there.
     Ranks leave(int node, const Ranks& ranks);
+    // The node that has this rank; -1: none.
+    int node_of(int32_t rank) const;
+    Ranks ranks_at(int node) const;
     // This rank is another process now.
     void moved(int32_t rank, int32_t pid);
     // How many went with it.

@@ -190,7 +190,7 @@ void Tree::closed(int link, Links::End how) {
     link_of_.erase(child);
     calls_.left(child);
     const std::string name = name_of(child);
-    gone(child, silent);
+    gone(child, how != Links::End::closed);
     if (!patient_)
         for (int node : below) gone(node, false);
     call_the_roll(silent ? name + " has not been heard for too long" : name + " is gone");

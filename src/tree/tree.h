@@ -65,6 +65,10 @@ class Tree {
     void send(int node, const wire::Message& message);
     void flush(int ms) { links_.flush(ms); }
 
+    // From the moment that a daemon is lost that was not heard: so long it may take until it knows by itself
+    // that it is cut off (noded/uplink.h), ms.
+    int64_t until_cut_off_ms() const { return manners_.rhythm.silent_ms + 2 * manners_.rhythm.beat_ms; }
+
     // All daemons that are there, or may come back.
     const std::map<int, NodeInfo>& nodes() const { return members_.all(); }
     std::set<std::string> hosts() const {

@@ -151,6 +151,24 @@ TEST(Relay, ARankThatNoJobHasIsPassedOver) {
 }
 
 // The loss of a rank is said again at every call of the roll, the rank is gone once.
+// A renewal has given it another one, or its copy plays it.
+TEST(Relay, ARankIsSaidAgainWithTheProcessThatPlaysIt) {
+    Relay relay;
+    relay.placed({4, 0, {}, 0, 0});
+    relay.own(wire::Joined{{{-1, "h", 3, "mpich", "", {}, {{0, 2}}, {10, 11}}}});
+    relay.own(wire::Moved{0, 20, "mpich", ""});
+    relay.own(wire::Promoted{1, 31, "h", "was killed"});
+    relay.own(wire::Promoted{2, 32, "h", "was killed"});  // of nobody here
+    relay.take_out();
+    relay.roll({1});
+    for (const Relay::Out& out : relay.take_out())
+        if (auto* here = std::get_if<wire::Here>(&out.message)) {
+            EXPECT_EQ(here->groups.at(0).pids, (std::vector<int32_t>{20, 31}));
+            return;
+        }
+    FAIL() << "it does not answer";
+}
+
 TEST(Relay, ALossThatIsSaidAgainIsCountedOnce) {
     Relay relay;
     relay.placed({1, 0, {}, 5000, 30000});

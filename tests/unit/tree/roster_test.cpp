@@ -120,6 +120,26 @@ TEST(Roster, TakesWhatIsSaidAgain) {
     EXPECT_EQ(roster.missing(200), "1-2, 4-5");
 }
 
+// Its copy on another node plays it: it leaves the one and joins the other.
+TEST(Roster, ARankGoesToAnotherNode) {
+    Roster roster;
+    auto group = [](std::vector<wire::Run> ranks, std::vector<int32_t> pids) {
+        return wire::Group{-1, "h", 3, "mpich", "", {}, std::move(ranks), std::move(pids)};
+    };
+    EXPECT_EQ(roster.join(1, group({{0, 2}}, {10, 11})), "");
+    EXPECT_EQ(roster.join(2, group({{2, 1}}, {12})), "");
+    EXPECT_EQ(roster.node_of(1), 1);
+    EXPECT_NE(roster.join(2, group({{1, 1}}, {21})), "") << "it is on the first one still";
+    roster.leave(1, Ranks(1));
+    EXPECT_EQ(roster.node_of(1), -1);
+    EXPECT_FALSE(roster.complete());
+    EXPECT_EQ(roster.join(2, group({{1, 1}}, {21})), "");
+    EXPECT_EQ(roster.node_of(1), 2);
+    EXPECT_EQ(members(roster.ranks_at(2)), (std::set<int32_t>{1, 2}));
+    EXPECT_EQ(roster.places().at(2).pids, (std::vector<int32_t>{21, 12}));
+    EXPECT_TRUE(roster.complete());
+}
+
 TEST(Joined, RanksThatSayTheSameAreOneGroup) {
     auto hello = [](int32_t rank, int32_t size, const char* mpi = "openmpi") {
         return wire::Hello{"id", rank, size, 100 + rank, "node17", mpi, "1", {}};
