@@ -229,7 +229,7 @@ void Fetcher::check(const wire::Errand& errand) const {
         if (order_.thorough) level::check_content(reader, *folder);
         images[rank.number()] = {reader.summary().bytes, reader.summary().checksum.hex()};
     });
-    if (level::sum_of(images).bytes != errand.checksum)
+    if (order_.named && level::sum_of(images).bytes != errand.checksum)
         fail("the images of {} in {} are not those that the manifest names", generation.name(),
              errand.source().words());
 }

@@ -35,6 +35,7 @@ class Fetcher {
         bool thorough = false;
         int64_t silent_ms = 30'000;
         std::vector<wire::Errand> errands;  // of this node
+        bool named = true;                  // these say which images they mean; else whatever is there comes
     };
     struct Result {
         uint32_t number = 0;

@@ -70,8 +70,12 @@ class Reader {
 };
 
 bool is_kind(uint16_t kind) {
-    return (kind >= static_cast<uint16_t>(Kind::list) && kind <= static_cast<uint16_t>(Kind::digest)) ||
-           (kind >= static_cast<uint16_t>(Kind::names) && kind <= static_cast<uint16_t>(Kind::refused));
+    return (kind >= static_cast<uint16_t>(Kind::list) && kind <= static_cast<uint16_t>(Kind::stream)) ||
+           (kind >= static_cast<uint16_t>(Kind::names) && kind <= static_cast<uint16_t>(Kind::arrived));
+}
+
+bool is_question(Kind kind) {
+    return kind == Kind::list || kind == Kind::read || kind == Kind::digest || kind == Kind::stream;
 }
 
 }  // namespace
@@ -102,8 +106,7 @@ bool may_be_asked_for(const std::string& name) {
 }
 
 wire::Bytes to_bytes(const Question& question) {
-    always(question.kind == Kind::list || question.kind == Kind::read || question.kind == Kind::digest,
-           "a question that is an answer");
+    always(is_question(question.kind), "a question that is an answer");
     always((question.kind == Kind::list) == question.name.empty(), "a question about no file, or about all");
     return Writer()
         .number(question.generation.number())
@@ -117,8 +120,7 @@ Question question_of(Kind kind, View payload) {
     Reader in(payload);
     Question question;
     question.kind = kind;
-    if (kind != Kind::list && kind != Kind::read && kind != Kind::digest)
-        fail("an answer where a question was due");
+    if (!is_question(kind)) fail("an answer where a question was due");
     question.generation = Generation(in.number<uint32_t>());
     if (!question.generation || question.generation.number() > Generation::kLast)
         fail("a question for generation {}", question.generation.number());

@@ -18,7 +18,7 @@
 
 namespace fermata::transfer {
 
-inline constexpr uint16_t kVersion = 1;
+inline constexpr uint16_t kVersion = 2;
 inline constexpr size_t kHead = wire::kHeaderSize;
 // Data of one frame: enough for the network's speed, and it fits into a processor's cache.
 inline constexpr uint32_t kMostData = 1u << 20;
@@ -32,6 +32,7 @@ enum class Kind : uint16_t {
     list = 1,    // the files of a generation; answer: names…, end
     read = 2,    // a part of a file; answer: size, data…
     digest = 3,  // of a whole file; answer: sum
+    stream = 4,  // of the rank with this image; answer: data…, end; each is answered by arrived
     // Answers.
     names = 16,
     end = 17,
@@ -39,6 +40,7 @@ enum class Kind : uint16_t {
     data = 19,
     sum = 20,
     refused = 21,  // instead of what was to come: one line
+    arrived = 22,  // of a stream: the size up to where it has
 };
 
 struct Head {

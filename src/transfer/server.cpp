@@ -99,10 +99,12 @@ void send_digest(Stream& stream, const Opened& file) {
 
 }  // namespace
 
-Server::Server(files::Folder folder, uint64_t job, const wire::Key& key, int64_t silent_ms)
+Server::Server(files::Folder folder, uint64_t job, const wire::Key& key, int64_t silent_ms,
+               const Streams* streams)
     : folder_(std::move(folder)),
       job_(job),
       silent_ms_(silent_ms),
+      streams_(streams),
       guests_(tree::listen_tcp(port_), key),
       stop_(::eventfd(0, EFD_CLOEXEC | EFD_NONBLOCK)) {
     if (!stop_) fail_errno("cannot create an eventfd");
@@ -158,6 +160,7 @@ void Server::serve(Stream stream) const {
 
 void Server::answer(Stream& stream, const Question& question) const {
     try {
+        if (question.kind == Kind::stream) return carry_stream(stream, question);
         auto generation = level::find_generation(folder_, job_, question.generation);
         if (question.kind == Kind::list) return send_list(stream, generation);
         if (!generation) fail("nothing of {} is there", question.generation.name());
@@ -168,6 +171,15 @@ void Server::answer(Stream& stream, const Question& question) const {
     } catch (const std::exception& error) {
         stream.send(Kind::refused, to_bytes(std::string(error.what())));
     }
+}
+
+// This connection is the stream's from now on.
+void Server::carry_stream(Stream& stream, const Question& question) const {
+    const auto rank = level::rank_of_image(question.name);
+    const auto memory = streams_ && rank ? streams_->find(*rank) : nullptr;
+    if (!memory) fail("no stream of {} begins here", question.name);
+    carry(stream, *memory);
+    throw StreamError("the stream has ended", ExitCode::failed);
 }
 
 }  // namespace fermata::transfer

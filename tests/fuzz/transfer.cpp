@@ -24,12 +24,14 @@ void look_at(Kind kind, View payload) {
         case Kind::list:
         case Kind::read:
         case Kind::digest:
+        case Kind::stream:
             return again(to_bytes(question_of(kind, payload)), payload);
         case Kind::names:
             for (const File& file : files_of(payload))
                 require(may_be_asked_for(file.name) && file.name.find("..") != 0, "a name that leads out");
             return again(to_bytes(files_of(payload)), payload);
         case Kind::size:
+        case Kind::arrived:
             return again(to_bytes(size_of(payload)), payload);
         case Kind::sum:
             return again(to_bytes(sum_of(payload)), payload);
