@@ -268,6 +268,11 @@ struct UpperServices {
     void (*log_copy_gone)() noexcept;
     // Upper memory.
     PrivateFiles* private_files;
+    // The same of a copy on another node: its stream is in the memory of this descriptor, which the node
+    // daemon maps, too. The first comes before the image of this rank, the second in the process that has
+    // loaded it, before `rebuild`.
+    const char* (*log_begin_copy_elsewhere)(int descriptor) noexcept;
+    const char* (*log_be_copy_elsewhere)(int descriptor) noexcept;
     const LogSize* log_size;
 };
 

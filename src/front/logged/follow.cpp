@@ -12,7 +12,6 @@
 namespace fermata::front::logged {
 namespace {
 
-constexpr size_t kRingBytes = size_t{64} << 20;
 constexpr uint64_t kPatienceNs = 20'000'000'000;  // with a copy that takes nothing while the ring is full
 
 constexpr long kLastWordNs = 2'000'000'000;
@@ -70,7 +69,8 @@ void put(const uint8_t* bytes, size_t size) noexcept {
         yield_cpu();  // the copy is behind
         if (now_ns() - since < kPatienceNs) continue;
         bridge()->warn("a copy of this rank takes nothing any more, and is given up");
-        the_log().ring->close();
+        the_log().ring->give_up();
+        since = now_ns();
     }
 }
 
@@ -81,7 +81,25 @@ void publish(const replay::Record& record) noexcept {
     const replay::Bytes form = replay::wire_form(record);
     put(form.data(), form.size());
     Log& log = the_log();
-    if (has_copy()) log.machine.became_stable(log.machine.stream().end());
+    if (!has_copy()) return;
+    // (All that was written before a copy follows elsewhere is there before it counts as one.)
+    if (!log.ring->is_elsewhere()) return log.machine.became_stable(log.machine.stream().end());
+    log.on_way.push_back({log.ring->end(), log.machine.stream().end()});
+    hear_what_is_stable();
+}
+
+// Records that have reached the copy's node. They do so in order.
+void hear_what_is_stable() noexcept {
+    Log& log = the_log();
+    if (log.on_way.empty()) return;
+    if (!has_copy()) return log.on_way.clear();  // nobody needs to have them
+    const uint64_t arrived = log.ring->arrived();
+    size_t gone = 0;
+    while (gone < log.on_way.size() && log.on_way[gone].end <= arrived) ++gone;
+    if (gone == 0) return;
+    log.machine.became_stable(log.on_way[gone - 1].position);
+    log.on_way.erase(log.on_way.begin(), log.on_way.begin() + static_cast<ptrdiff_t>(gone));
+    log.consumed++;  // receipts are of what is stable only
 }
 
 void Receipts::copy_hears(const Line& line, Rank from) noexcept {
@@ -163,15 +181,30 @@ size_t said(void* bytes, size_t capacity) noexcept {
 
 // ---- the agent, all threads stand
 
-const char* begin_copy() noexcept {
+namespace {
+
+const char* begin_stream(Ring* (*make)(int), int descriptor) noexcept {
     if (!on()) return "the program keeps no message log";
     Log& log = the_log();
     if (log.machine.mode() != replay::Mode::live) return "this is a copy itself";
+    Ring* ring = make(descriptor);
+    if (ring == nullptr) return "there is no memory for its stream";
     if (log.ring != nullptr) Ring::forget(log.ring);  // of a copy before, which has its own end
-    log.ring = Ring::make(kRingBytes);
+    log.ring = ring;
+    log.on_way.clear();
     log.machine.copy(replay::Copy::follows);
     listen_to_clocks();
     return nullptr;
+}
+
+}  // namespace
+
+const char* begin_copy() noexcept {
+    return begin_stream([](int) { return Ring::make(); }, -1);
+}
+
+const char* begin_copy_elsewhere(int descriptor) noexcept {
+    return begin_stream([](int file) { return Ring::make_elsewhere(file); }, descriptor);
 }
 
 // At any time: whoever writes into the ring finds it closed.
@@ -179,9 +212,20 @@ void copy_is_gone() noexcept {
     if (on() && the_log().ring != nullptr) the_log().ring->close();
 }
 
+const char* be_copy_elsewhere(int descriptor) noexcept {
+    if (!on() || the_log().ring == nullptr) return "its image holds no stream";
+    if (!the_log().ring->move_to(descriptor)) return "there is no memory for its stream";
+    be_copy();
+    the_log().orders = {};  // no communicator is made: a copy needs none
+    the_log().ordered = true;
+    the_log().loaded = true;
+    return nullptr;
+}
+
 void be_copy() noexcept {
     Log& log = the_log();
     front.follows = 1;
+    log.on_way.clear();
     forget_library(log);
     log.machine.follow();
     log.heard.reset();

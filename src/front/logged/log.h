@@ -60,6 +60,9 @@ void go(uint32_t epoch) noexcept;
 const char* begin_copy() noexcept;
 void copy_is_gone() noexcept;
 void be_copy() noexcept;
+// The same of a copy on another node, of which this process is an image: its stream is in this file.
+const char* begin_copy_elsewhere(int descriptor) noexcept;
+const char* be_copy_elsewhere(int descriptor) noexcept;
 // Orders of the exchange; null: no hop is under way.
 const replay::Orders* orders() noexcept;
 

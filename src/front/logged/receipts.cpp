@@ -307,8 +307,9 @@ void read_last() noexcept {
 }
 
 bool may_arrive() noexcept {
+    hear_what_is_stable();
     if (is_live() && the_log().consumed != 0) exchange_receipts();
-    return is_live() && the_log().debts.empty() && the_log().again.empty();
+    return is_live() && machine().may_finalize() && the_log().debts.empty() && the_log().again.empty();
 }
 
 }  // namespace fermata::front::logged

@@ -1,4 +1,6 @@
 // A new lower half: what the exchange hears of this rank, and what the library is given then.
+#include <utility>
+
 #include "front/core/fatal.h"
 #include "front/core/line.h"
 #include "front/logged/state.h"
@@ -93,6 +95,7 @@ int rebuild(char* error, size_t size) noexcept {
         return 1;
     }
     forget_library(log);
+    if (std::exchange(log.loaded, false)) return 0;
     spill_anew();
     for (const replay::Action& action : log.machine.recover(log.orders)) act(action);
     return 0;

@@ -1,5 +1,6 @@
 #include "front/logged/ring.h"
 
+#include <linux/futex.h>
 #include <sys/mman.h>
 #include <sys/syscall.h>
 
@@ -12,19 +13,39 @@
 #include "front/core/sys.h"
 
 namespace fermata::front::logged {
+namespace {
 
-Ring* Ring::make(size_t bytes) noexcept {
-    const long made = sys(SYS_mmap, 0, static_cast<long>(sizeof(Shared) + bytes), PROT_READ | PROT_WRITE,
-                          MAP_SHARED | MAP_ANONYMOUS, -1, 0);
-    if (made < 0 && made > -4096)
-        fatal_line("fermata: there is no memory for the stream of a replicated rank");
-    auto* shared = reinterpret_cast<Shared*>(made);
-    shared->size = bytes;
+constexpr size_t kBytes = sizeof(StreamRing) + kStreamRingBytes;
+
+StreamRing* mapped(void* at, int flags, int descriptor) noexcept {
+    const long made =
+        sys(SYS_mmap, at, static_cast<long>(kBytes), PROT_READ | PROT_WRITE, flags, descriptor, 0);
+    if (made < 0 && made > -4096) return nullptr;
+    auto* shared = reinterpret_cast<StreamRing*>(made);
+    shared->size = kStreamRingBytes;
+    return shared;
+}
+
+}  // namespace
+
+Ring* Ring::make() noexcept {
+    StreamRing* shared = mapped(nullptr, MAP_SHARED | MAP_ANONYMOUS, -1);
+    if (shared == nullptr) fatal_line("fermata: there is no memory for the stream of a replicated rank");
     return new (fm_alloc(sizeof(Ring))) Ring(shared);
 }
 
+Ring* Ring::make_elsewhere(int descriptor) noexcept {
+    StreamRing* shared = mapped(nullptr, MAP_SHARED, descriptor);
+    if (shared == nullptr) return nullptr;
+    return new (fm_alloc(sizeof(Ring))) Ring(shared);
+}
+
+bool Ring::move_to(int descriptor) noexcept {
+    return mapped(shared_, MAP_SHARED | MAP_FIXED, descriptor) != nullptr;
+}
+
 void Ring::forget(Ring* ring) noexcept {
-    sys(SYS_munmap, ring->shared_, static_cast<long>(sizeof(Shared) + ring->shared_->size));
+    sys(SYS_munmap, ring->shared_, static_cast<long>(kBytes));
     ring->~Ring();
     fm_free(ring);
 }
@@ -48,7 +69,10 @@ size_t Ring::put(const uint8_t* bytes, size_t size) noexcept {
     const uint64_t begin = at % shared_->size, first = std::min<uint64_t>(taken, shared_->size - begin);
     __builtin_memcpy(shared_->data + begin, bytes, first);
     __builtin_memcpy(shared_->data, bytes + first, taken - first);
-    __atomic_store_n(&shared_->written, at + taken, __ATOMIC_RELEASE);
+    __atomic_store_n(&shared_->written, at + taken, __ATOMIC_SEQ_CST);
+    if (__atomic_load_n(&shared_->sleeps, __ATOMIC_SEQ_CST) != 0 &&
+        __atomic_exchange_n(&shared_->sleeps, 0, __ATOMIC_SEQ_CST) != 0)
+        sys(SYS_futex, &shared_->sleeps, FUTEX_WAKE, 1, 0, 0, 0);
     return taken;
 }
 

@@ -6,6 +6,7 @@
 #include <cstddef>
 #include <cstdint>
 
+#include "base/stream_ring.h"
 #include "replay/memory.h"
 
 namespace fermata::front::logged {
@@ -13,7 +14,11 @@ namespace fermata::front::logged {
 class Ring {
   public:
     // In memory of its own, shared with whatever this process forks.
-    static Ring* make(size_t bytes) noexcept;
+    static Ring* make() noexcept;
+    // In the file that the descriptor has, which the node daemon maps, too; null: it cannot be mapped.
+    static Ring* make_elsewhere(int descriptor) noexcept;
+    // Takes its place in this process: another such file, on the copy's node. False: it cannot be mapped.
+    bool move_to(int descriptor) noexcept;
 
     // Unmaps it here; another process that has it goes on.
     static void forget(Ring* ring) noexcept;
@@ -22,6 +27,11 @@ class Ring {
 
     // ---- the leader's end
 
+    // A copy on another node follows.
+    bool is_elsewhere() const noexcept { return __atomic_load_n(&shared_->elsewhere, __ATOMIC_SEQ_CST) != 0; }
+    // Bytes that the leader's death cannot take any more, of all that were put in.
+    uint64_t arrived() const noexcept { return __atomic_load_n(&shared_->arrived, __ATOMIC_ACQUIRE); }
+    uint64_t end() const noexcept { return written(); }
     // Puts in what there is room for; how much of it.
     size_t put(const uint8_t* bytes, size_t size) noexcept;
 
@@ -45,22 +55,22 @@ class Ring {
     }
     // One of both is gone.
     void close() noexcept { __atomic_store_n(&shared_->closed, 1, __ATOMIC_RELEASE); }
+    // The copy takes nothing. One on another node has to be told first that it is none any more.
+    void give_up() noexcept {
+        if (is_elsewhere())
+            __atomic_store_n(&shared_->given_up, 1, __ATOMIC_RELEASE);
+        else
+            close();
+    }
     bool is_closed() const noexcept { return __atomic_load_n(&shared_->closed, __ATOMIC_ACQUIRE) != 0; }
 
   private:
-    struct Shared {
-        alignas(64) volatile uint64_t written;
-        alignas(64) volatile uint64_t read;
-        alignas(64) volatile uint32_t closed;
-        uint64_t size;
-        alignas(64) uint8_t data[];
-    };
-    explicit Ring(Shared* shared) noexcept : shared_(shared) {}
+    explicit Ring(StreamRing* shared) noexcept : shared_(shared) {}
     uint64_t written() const noexcept { return __atomic_load_n(&shared_->written, __ATOMIC_ACQUIRE); }
     uint64_t read() const noexcept { return __atomic_load_n(&shared_->read, __ATOMIC_ACQUIRE); }
     void copy_out(uint64_t at, uint64_t size, replay::Bytes* to) const noexcept;
 
-    Shared* shared_;
+    StreamRing* shared_;
     replay::Bytes begun_;  // taken, and not whole yet
 };
 

@@ -36,6 +36,12 @@ struct Again {
     mpi::RealRequest real;
 };
 
+// A record on its way to another node: where it ends in the ring, and in the stream.
+struct OnWay {
+    uint64_t end;
+    replay::Position position;
+};
+
 // The bound of the log's memory (room.cpp).
 struct Bound {
     uint64_t patience = 50'000'000;  // ns for receipts, once the log is full; shorter where none come
@@ -57,7 +63,9 @@ struct Log {
     Vec<Again> again;
     replay::Orders orders{};
     bool ordered = false;
+    bool loaded = false;   // from an image, to follow
     Ring* ring = nullptr;  // of the copy that follows this one, or of the leader that it follows
+    Vec<OnWay> on_way{};   // ascending
     std::optional<replay::Record> heard{};  // taken out of it, not applied yet
     uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
     uint64_t consumed_bytes = 0;            // ... of so many bytes
@@ -144,6 +152,8 @@ void until_may_call(Call& call) noexcept;
 bool is_live() noexcept;
 // The record of a call goes to the copy, if there is one.
 void publish(const replay::Record& record) noexcept;
+// Asks how much of the stream has reached the copy's node.
+void hear_what_is_stable() noexcept;
 // A copy's call: what its leader was told; nothing: not yet, or this one is live now.
 std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept;
 // The next record of the stream, not taken; null: it has not come.

@@ -52,7 +52,7 @@ bool is_open_receive(const RequestObject* r) noexcept {
 // hear that a message was taken, one that was told or one of another open receive.
 void wait_below(RequestObject* r) noexcept {
     const Log& log = the_log();
-    if (log.consumed != 0) return;
+    if (log.consumed != 0 || !log.on_way.empty()) return;
     for (const RequestObject* other : log.open)
         if (other != r && is_open_receive(other)) return;
     if (!log.debts.empty() || !log.again.empty() || !log.left.empty() || front.attention != 0) return;
@@ -86,6 +86,7 @@ void Rounds::next() noexcept {
         }
     }
     progress();
+    hear_what_is_stable();
     say_what_was_consumed(turns_);
     if (++turns_ < 64)
         cpu_pause();
@@ -162,10 +163,12 @@ void close_told(const Outcome& outcome, RequestObject* const* requests, int coun
 
 void until_may_send(Call& call) noexcept {
     Rounds rounds(call);
+    hear_what_is_stable();
     while (!machine().may_send()) rounds.next();
 }
 void until_may_call(Call& call) noexcept {
     Rounds rounds(call);
+    hear_what_is_stable();
     while (!machine().may_start_collective()) rounds.next();
 }
 

@@ -146,6 +146,12 @@ const char* service_log_orders(const void* bytes, size_t size) noexcept {
 }
 void service_log_go(uint32_t epoch) noexcept { logged::go(epoch); }
 const char* service_log_begin_copy() noexcept { return logged::begin_copy(); }
+const char* service_log_begin_copy_elsewhere(int descriptor) noexcept {
+    return logged::begin_copy_elsewhere(descriptor);
+}
+const char* service_log_be_copy_elsewhere(int descriptor) noexcept {
+    return logged::be_copy_elsewhere(descriptor);
+}
 void service_log_be_copy() noexcept { logged::be_copy(); }
 void service_log_copy_gone() noexcept { logged::copy_is_gone(); }
 
@@ -274,5 +280,7 @@ fermata::split::UpperServices fermata_upper = {
     .log_be_copy = service_log_be_copy,
     .log_copy_gone = service_log_copy_gone,
     .private_files = nullptr,
+    .log_begin_copy_elsewhere = service_log_begin_copy_elsewhere,
+    .log_be_copy_elsewhere = service_log_be_copy_elsewhere,
     .log_size = &logged::log_size,
 };
