@@ -103,10 +103,8 @@ void Agent::run() {
     use_processors_of(
         number_from({split::kLauncherProcess}, ::getppid()));  // the threads that write images get this, too
     sem_post(&ready);
-    wire::Hello hello = link_->hello(wire_rank(), static_cast<int>(task_.facts.size),
-                                     task_.facts.library.c_str(), task_.facts.version.c_str());
-    hello.restarted_from = task_.config.generation;
-    link_->send(hello);
+    // A copy says who it is once it could follow.
+    if (!task_.config.copy_of) say_hello();
     Naps naps(kBusyTick);
     for (;;) {
         wait(naps);
@@ -117,6 +115,13 @@ void Agent::run() {
         look();
         converge_and_freeze();
     }
+}
+
+void Agent::say_hello() {
+    wire::Hello hello = link_->hello(wire_rank(), static_cast<int>(task_.facts.size),
+                                     task_.facts.library.c_str(), task_.facts.version.c_str());
+    hello.restarted_from = task_.config.generation;
+    link_->send(hello);
 }
 
 // Until something comes, or it is time to look.
@@ -202,7 +207,8 @@ void Agent::look() {
     switch (stage_) {
         case Stage::restoring:
             if ((parts_ = restored_.take()))
-                on(task_.config.message_log && !task_.second ? Event::logs_first : Event::restored);
+                on(task_.config.message_log && !task_.second && !task_.config.copy_of ? Event::logs_first
+                                                                                      : Event::restored);
             break;
         case Stage::asked:
             if (auto event = consider()) on(*event);
@@ -288,7 +294,8 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             tell_starter_of_end();
             end_with_launcher();
         case Action::end_before_go:
-            if (task_.second) ::_exit(0);  // the process that it was to take over from goes on, or has ended
+            if (task_.second || task_.config.copy_of)
+                ::_exit(0);  // the process that it was to take over from goes on, or has ended
             say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
                             rank().number()));
             ::_exit(static_cast<int>(ExitCode::failed));
@@ -361,7 +368,8 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
             meet(*message);
             return hop();
         case Action::save_alone:
-            OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
+            if (std::get<wire::Save>(*message).copies.empty())
+                OwnWords::captured(the_upper() ? the_upper()->own_state : nullptr, checkpoint_->epoch);
             meet(*message);
             return checkpoint_->work->failed() ? std::optional(Event::ended) : capture();
         case Action::capture:
@@ -510,7 +518,13 @@ std::optional<Event> Agent::capture() {
     always(checkpoint_ && checkpoint_->saving, "an image that nobody has asked for");
     Saving& saving = *checkpoint_->saving;
     saving.capture();
+    if (!saving.no_copy().empty()) link_->send(wire::NoCopy{wire_rank(), "", saving.no_copy()});
     if (saving.failed()) return Event::ended;
+    if (saving.stream() >= 0) link_->send(wire::Streams{wire_rank(), saving.stream()});
+    if (saving.rests()) {
+        link_->send(wire::Captured{checkpoint_->epoch});
+        return Event::ended;
+    }
     if (saving.shared()) return Event::sized;
     return write({});
 }

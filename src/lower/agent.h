@@ -61,6 +61,7 @@ class Agent {
 
     // Takes what comes, as events of agent_stages.h.
     void run();
+    void say_hello();
     void wait(Naps& naps);
     void handle(const wire::Message& message);
     void on(Event event, const wire::Message* message = nullptr);
@@ -76,6 +77,7 @@ class Agent {
     void go_on(Action action);
     void await_logs();
     void rebuild();
+    void follow_elsewhere();
     void go();
     std::optional<Event> consider();
     void begin();

@@ -1,9 +1,12 @@
 // The agent's part of a restart and of a child (hop.h), up to Go; and its words on the rank's message log, by
 // which both rebuild.
+#include <unistd.h>
+
 #include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "base/invariant.h"
 #include "lower/agent.h"
 #include "lower/services.h"
@@ -24,7 +27,29 @@ void Agent::await_logs() {
         the_upper()->log_copy_gone();  // its copy was another process
 }
 
+// As the copy of a rank on another node: what the daemon hears of it first.
+void Agent::follow_elsewhere() {
+    std::string error = parts_->error;
+    int stream = -1;
+    try {
+        if (error.empty()) stream = make_stream_memory();
+    } catch (const std::exception& why) {
+        error = why.what();
+    }
+    if (error.empty())
+        if (const char* why = the_upper()->log_be_copy_elsewhere(stream)) error = why;
+    if (error.empty()) error = rebuild_objects(*parts_, rank());
+    if (error.empty()) {
+        link_->send(wire::Stays{task_.config.job_id, wire_rank()});
+        link_->send(wire::Streams{wire_rank(), stream});
+        return;
+    }
+    link_->send(wire::NoCopy{wire_rank(), "", error});
+    ::_exit(static_cast<int>(ExitCode::failed));
+}
+
 void Agent::rebuild() {
+    if (task_.config.copy_of && !task_.second) return follow_elsewhere();
     progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
     always(parts_ != nullptr, "objects are made again, and nothing was restored");

@@ -11,6 +11,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/text.h"
+#include "base/version.h"
 #include "level/place.h"
 #include "lower/cpu.h"
 #include "lower/services.h"
@@ -117,7 +118,24 @@ decltype(auto) as_damage(Read read) {
     }
 }
 
+// As a generation with one image, about which nobody has said anything.
+store::GenerationInfo open_lone(const WantedImage& wanted) {
+    store::GenerationInfo info;
+    info.number = wanted.lone;
+    info.directory = wanted.directory;
+    info.folder = store::open_pending(wanted.directory, wanted.job, wanted.lone);
+    info.job = wanted.job;
+    info.manifest.emplace();
+    info.manifest->job = wanted.job;
+    info.manifest->generation = wanted.lone;
+    info.manifest->fermata = kVersion;
+    for (uint32_t rank = 0; rank < wanted.size; ++rank)
+        info.manifest->images.push_back({Rank(rank), image::image_name(Rank(rank)), 0, {}, 0});
+    return info;
+}
+
 store::GenerationInfo open_wanted(const WantedImage& wanted) {
+    if (wanted.lone != 0) return open_lone(wanted);
     store::GenerationInfo info = store::open_chosen(wanted.directory, wanted.seal, wanted.key.get());
     if (info.manifest->on_nodes()) {
         if (wanted.images.empty()) fail("{} is kept by nodes, and not by this one", wanted.directory);
@@ -133,7 +151,7 @@ class ChosenImage {
   public:
     explicit ChosenImage(const WantedImage& wanted) : generation(open_wanted(wanted)), wanted_(wanted) {
         const store::Manifest& manifest = *generation.manifest;
-        if (!manifest.on_nodes() && !manifest.step)
+        if (!manifest.on_nodes() && !manifest.step && wanted.lone == 0)
             others_ = level::find_here(manifest.job, Generation(generation.number));
         try {
             read_it();
@@ -172,8 +190,8 @@ class ChosenImage {
                                      : generation.place(wanted);
         auto opened = as_damage([&] { return std::make_unique<image::Reader>(*place, wanted_.key.get()); });
         const image::Identity& who = opened->identity();
-        if (opened->summary().checksum != wanted.checksum || who.job != generation.manifest->job ||
-            who.generation != generation.number)
+        const bool named = wanted_.lone != 0 || opened->summary().checksum == wanted.checksum;
+        if (!named || who.job != generation.manifest->job || who.generation != generation.number)
             throw Error(fmt::format("{} is not the image that the manifest names", place->path()),
                         ExitCode::damaged);
         if (who.rank != wanted_.rank || who.ranks != wanted_.size)
@@ -239,6 +257,11 @@ split::MemoryTable memory_table(const image::Reader& reader, const split::proces
 }
 
 }  // namespace
+
+std::string program_of(const WantedImage& lone) {
+    const ChosenImage image(lone);
+    return text_of(image.reader->blob(kProgramPart));
+}
 
 std::vector<std::string> programs_of_images(const std::string& directory, const std::string& seal,
                                             const image::Key* key) {

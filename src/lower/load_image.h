@@ -27,12 +27,18 @@ struct WantedImage {
     uint32_t size;
     split::process::PathMap moved;  // folders that are elsewhere since the checkpoint
     image::KeyPointer key;          // null: the image is not encrypted
+    // Not 0: the image is of a generation that is none, with this number, of this job: it was made for a copy
+    // of the rank, and nothing but it is there.
+    uint32_t lone = 0;
+    uint64_t job = 0;
 };
 
 // Puts the files of the program back as they were, before load_image() maps some of them; `all` or only what
 // was appended to. Lines about TMPDIR and the place of the checkpoint are among the warnings.
 split::process::PutBack put_files_back(const WantedImage& wanted, bool all);
 
+// The program of a lone image; throws fermata::Error.
+std::string program_of(const WantedImage& lone);
 // The programs a generation is of; empty when they cannot be read (load_image will say why).
 std::vector<std::string> programs_of_images(const std::string& directory, const std::string& seal,
                                             const image::Key* key);

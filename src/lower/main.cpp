@@ -28,6 +28,7 @@
 #include "lower/second_life.h"
 #include "lower/services.h"
 #include "lower/start.h"
+#include "lower/start_copy.h"
 #include "lower/starter.h"
 #include "lower/thread_need.h"
 #include "split/alloc/lower_alloc.h"
@@ -63,6 +64,15 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     for (const std::string& program : programs)
         if (thread_need(moved(program)) == ThreadNeed::many) return ThreadNeed::many;
     return programs.empty() ? thread_need("") : ThreadNeed::one;
+}
+
+ThreadNeed need_of_copy(const tree::AgentConfig& config, image::KeyPointer key) {
+    try {
+        return need_of_all({program_of(image_of_copy(config, std::move(key)))},
+                           split::process::PathMap::from_text(config.moved));
+    } catch (const Error&) {  // whoever loads it says so
+        return ThreadNeed::one;
+    }
 }
 
 [[noreturn]] void start_program(const Command& options, const tree::AgentConfig& config,
@@ -111,6 +121,10 @@ ThreadNeed need_of_all(const std::vector<std::string>& programs, const split::pr
     std::string line = fmt::format("rank {}: {}", facts.rank().number(), why);
     try {
         const auto exit_code = static_cast<int32_t>(code);
+        if (config.copy_of) {  // the rank goes on without it
+            if (link) link->send(wire::NoCopy{static_cast<int32_t>(config.copy_of->number()), "", why});
+            ::_exit(exit_code);
+        }
         if (!link) the_bridge()->fatal(("error: " + line).c_str(), exit_code);  // the agent has it by now
         wire::Hello hello = link->hello(static_cast<int>(facts.rank().number()), static_cast<int>(facts.size),
                                         facts.library.c_str(), facts.version.c_str());
@@ -242,13 +256,19 @@ int run(int argc, char** argv) {
     threads::settle_credentials();
     uint64_t mask = threads::block_signals_for_init();
     MpiFacts facts =
-        bring_up_mpi(restart ? need_of_all(programs_of_images(config.restore, config.seal, key.get()),
-                                           split::process::PathMap::from_text(config.moved))
-                             : thread_need(options.program));
+        bring_up_mpi(config.copy_of ? need_of_copy(config, key)
+                     : restart      ? need_of_all(programs_of_images(config.restore, config.seal, key.get()),
+                                                  split::process::PathMap::from_text(config.moved))
+                                    : thread_need(options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
         split::partition();
         threads::make_bell(split::lower_descriptor_base());
+        if (config.copy_of) {
+            facts.process = physical_rank(*config.copy_of);
+            facts.size = config.copys_ranks;
+            continue_as_copy(config, facts, std::move(key), link);
+        }
         if (restart) continue_image(config, facts, std::move(key), link);
         start_program(options, config, facts, std::move(key), mask, link);
     } catch (const Error& error) {

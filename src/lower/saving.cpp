@@ -1,5 +1,6 @@
 #include "lower/saving.h"
 
+#include <algorithm>
 #include <utility>
 
 #include "base/clock.h"
@@ -7,6 +8,7 @@
 #include "base/invariant.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
+#include "lower/stay.h"
 #include "split/devices/kinds.h"
 #include "split/shared/registry.h"
 
@@ -25,6 +27,27 @@ Saving::Saving(const SavedRank& who, const wire::Save& order, LastImage& last, b
     } catch (const std::exception& error) {
         note(error.what());
     }
+}
+
+// A stream without an image is one that nobody follows.
+Saving::~Saving() {
+    if (stream_ >= 0 && !whole_) the_upper()->log_copy_gone();
+}
+
+// From here on what the rank is told is written down for the copy, which its image becomes.
+void Saving::begin_stream() {
+    const auto own = static_cast<int32_t>(who_.rank.number());
+    rests_ = std::none_of(order_.copies.begin(), order_.copies.end(), [own](const wire::Run& run) {
+        return own >= run.first && own - run.first < static_cast<int64_t>(run.count);
+    });
+    if (rests_) return;
+    no_copy_ = why_no_copy_elsewhere();
+    if (no_copy_.empty()) {
+        stream_ = make_stream_memory();
+        if (const char* why = the_upper()->log_begin_copy_elsewhere(stream_)) no_copy_ = why;
+    }
+    rests_ = !no_copy_.empty();
+    if (rests_) stream_ = -1;
 }
 
 void Saving::prepare_together() {
@@ -55,13 +78,15 @@ void Saving::help() {
 
 void Saving::capture() {
     try {
+        if (!order_.copies.empty()) begin_stream();
+        if (rests_) return;
         prepare_together();
         image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
         const auto lowest = Rank::among(order_.lowest, who_.size);
         if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
         captured_ = capture_image(
             {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files, who_.node},
-            last_);
+            order_.copies.empty() ? last_ : none_);
     } catch (const std::exception& error) {
         note(error.what());
     }
@@ -98,6 +123,7 @@ bool Saving::child_done() {
 }
 
 wire::Saved Saving::conclude() {
+    if (rests_) saved_.checksum = image::Checksum{}.hex();
     try {
         split::devices::restore_all();
         if (image_ && !failed()) {
@@ -111,12 +137,14 @@ wire::Saved Saving::conclude() {
             always(own == order_.generation.number(), "an image of another generation than was asked for");
             for (const image::Reference& reference : content.references)
                 if (reference.generation != own) saved_.needs.push_back(Generation(reference.generation));
-            if (!covered_.empty()) last_.remember(std::move(content), std::move(covered_));
+            if (!covered_.empty() && order_.copies.empty())
+                last_.remember(std::move(content), std::move(covered_));
         }
     } catch (const std::exception& error) {
         note(error.what());
     }
     image_.reset();
+    whole_ = !failed();
     return std::move(saved_);
 }
 

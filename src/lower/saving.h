@@ -30,10 +30,17 @@ class Saving : public Together {
   public:
     // `alone`: without the other ranks, whose libraries may be in any state; the order says what they share.
     Saving(const SavedRank& who, const wire::Save& order, LastImage& last, bool alone);
+    ~Saving() override;
 
     void help() override;
     // Does what ranks do together before each saves, then captures what the image holds.
     void capture();
+    // Only ranks that get copies on other nodes save, and this one does not.
+    bool rests() const { return rests_; }
+    // Memory of its stream, when this rank gets one; -1: it does not.
+    int stream() const { return stream_; }
+    // Why it gets none, though it was asked for; "" = there is no reason.
+    const std::string& no_copy() const { return no_copy_; }
     // The image goes into a file of several: it needs `room` bytes there.
     bool shared() const { return captured_->image->shared(); }
     uint64_t room() const { return captured_->image->writer().room(); }
@@ -52,6 +59,7 @@ class Saving : public Together {
     wire::Saved conclude() override;
 
   private:
+    void begin_stream();
     void prepare_together();
     void forget_roster();
 
@@ -65,6 +73,11 @@ class Saving : public Together {
     std::optional<CapturedImage> captured_;          // from capture() to write()
     std::unique_ptr<PendingImage> image_;            // from write() to conclude()
     std::vector<Range> covered_;                     // by it
+    LastImage none_;                                 // of a copy's image: it stands for itself
+    bool rests_ = false;
+    bool whole_ = false;  // the image, as far as it is this rank's to write
+    int stream_ = -1;
+    std::string no_copy_;
 };
 
 }  // namespace fermata::lower

@@ -3,6 +3,7 @@
 #include <fcntl.h>
 #include <fmt/core.h>
 #include <poll.h>
+#include <sys/mman.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -13,6 +14,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/log.h"
+#include "base/stream_ring.h"
 #include "lower/log_files.h"
 #include "lower/private_files.h"
 #include "lower/program_descriptors.h"
@@ -28,7 +30,8 @@ struct Streams {
     int output = -1, error = -1;
 } ranks_own;
 
-Fd given;  // the newest shadow of a private file, until the program has opened it
+Fd stream;  // memory of the newest stream that goes to another node, or comes from one
+Fd given;   // the newest shadow of a private file, until the program has opened it
 
 enum class Sort { nothing, read, written, other };
 
@@ -78,13 +81,32 @@ std::string why_not_stay() {
     return "";
 }
 
+std::string why_no_copy_elsewhere() {
+    for (int descriptor : programs_descriptors())
+        if (is_private(descriptor))
+            return fmt::format("it reads and writes {}, which a copy on another node cannot have yet",
+                               name_of(descriptor));
+    return why_not_stay();
+}
+
+int make_stream_memory() {
+    stream = Fd(split::raise_descriptor(::memfd_create("fermata-stream", MFD_CLOEXEC)));
+    if (!stream || ::ftruncate(stream.get(), sizeof(StreamRing) + kStreamRingBytes) != 0)
+        fail_errno("no memory for the stream of a rank's copy");
+    return stream.get();
+}
+
+void stay_apart() {
+    write_to_shadows();
+    ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
+}
+
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config) {
     std::vector<int> read = programs_descriptors();
     std::erase_if(read, [](int one) { return is_output(one) || sort_of(one) != Sort::read; });
     for (const SamePlace& some : by_place(read)) put_in_place(some, open_again(some.front(), O_RDONLY));
-    write_to_shadows();
     keep_private_files();
-    ranks_own = {moved_aside(STDOUT_FILENO), moved_aside(STDERR_FILENO)};
+    stay_apart();
     auto link = std::make_unique<tree::AgentLink>(config);
     link->adopt(split::raise_descriptor(link->fd()));
     return link;

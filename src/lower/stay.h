@@ -15,6 +15,14 @@ namespace fermata::lower {
 std::string why_not_stay();
 // Its own files from now on, and a connection of its own to the node daemon.
 std::unique_ptr<tree::AgentLink> stay_behind(const tree::AgentConfig& config);
+// Why no process on another node can be this one's copy; "" = it can.
+std::string why_no_copy_elsewhere();
+// Memory for the stream between both, which the node daemon maps, too: a descriptor, until the next one is
+// made. Throws fermata::Error.
+int make_stream_memory();
+// In a process that has come from the rank's image on another node, once its descriptors are back: as
+// stay_behind() has it.
+void stay_apart();
 // Follows a rank now.
 bool is_copy();
 // A shadow of a file that the copy's program opens, or the file itself, once the copy has the rank's place;
