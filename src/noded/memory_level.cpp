@@ -27,6 +27,20 @@ level::Memory& MemoryLevel::memory(Medium medium) {
     return *its.memory;
 }
 
+std::string MemoryLevel::streams() {
+    if (!streams_)
+        streams_ = std::make_unique<transfer::Server>(memory().folder(), job_.number, job_.key,
+                                                      job_.silent_ms(), job_.streams);
+    return streams_->addresses();
+}
+
+void MemoryLevel::expect(const wire::StartCopy& order) {
+    arrivals_.expect(
+        order,
+        {job_.number, job_.node, job_.key, image::Key::from_file_or_none(job_.image_key), job_.silent_ms()},
+        memory().folder());
+}
+
 // Gives null when nothing of the job is there. (A life before may have left something.)
 level::Memory* MemoryLevel::found(Medium medium) {
     if (shelf(medium).memory || level::is_here({job_.node, medium}, job_.number)) return &memory(medium);

@@ -18,6 +18,7 @@
 #include "base/medium.h"
 #include "level/copier.h"
 #include "level/memory.h"
+#include "noded/arrivals.h"
 #include "noded/parity_level.h"
 #include "transfer/fetcher.h"
 #include "transfer/server.h"
@@ -33,6 +34,7 @@ class MemoryLevel {
         std::string ckpt_dir;                                                 // of files
         std::string image_key;                                                // file of the key; "" = none
         wire::Key key{};                                                      // of the job
+        const transfer::Streams* streams = nullptr;                           // that begin here
         std::function<int64_t()> silent_ms = [] { return int64_t{30'000}; };  // then another node is lost
     };
     // Removes what dead jobs have left on this node.
@@ -49,7 +51,18 @@ class MemoryLevel {
     // A message for ranks, with the directories of this node.
     wire::Message filled(wire::Message message) const;
 
+    // ---- for copies on other nodes
+
+    // Where images of this node's memory are read, and where streams begin that last longer than these.
+    std::string images() { return memory(), shelf(Medium::memory).addresses(); }
+    std::string streams();
+    // What makes a copy of this order has to read, and its directory.
+    void expect(const wire::StartCopy& order);
+    std::string directory_of(Generation generation) { return memory().directory_of(generation); }
+    std::optional<Arrivals::Arrived> arrived() { return arrivals_.take(); }
+
     void add_to(std::vector<pollfd>& fds) const {
+        arrivals_.add_to(fds);
         for (int one :
              {copier_.descriptor(), looking_.descriptor(), inspecting_.descriptor(),
               shelf(Medium::memory).fetcher.descriptor(), shelf(Medium::local).fetcher.descriptor()})
@@ -85,6 +98,8 @@ class MemoryLevel {
     const Job job_;
     const std::function<void(const wire::Message&)> up_;
     uint32_t last_copy_ = 0, last_inspection_ = 0;  // orders that were begun: each is done once
+    std::unique_ptr<transfer::Server> streams_;
+    Arrivals arrivals_;
     level::Copier copier_;
     std::array<Shelf, std::size(kMediums)> shelves_;  // by medium
     ParityLevel parity_{up_};

@@ -50,11 +50,12 @@ std::string clipped(const std::string& text) {
 
 Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channel root, const wire::Key& key)
     : config_(std::move(config)),
+      key_(key),
       dir_(std::move(dir)),
       shared_names_(files::Folder::at(dir_.path())),
       listener_(std::move(listener)),
       branch_(std::move(root), key, config_.root, config_.node),
-      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key, key,
+      memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key, key, &streams_,
                [this] { return branch_.silent_ms(); }},
               [this](const wire::Message& message) { branch_.say(message); }) {
     branch_.on_message = [this](const wire::Message& message) { from_root(message); };
@@ -72,6 +73,18 @@ void Node::start_ranks_as(uint32_t number) {
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
     ranks_->promoted = [this](Rank rank, pid_t pid, const std::string& how) { promoted(rank, pid, how); };
     ranks_->copy_ended = [this](Rank rank, pid_t pid, const std::string& how) { copy_ended(rank, pid, how); };
+    ranks_->leader_died = [this](Rank rank, pid_t pid, int status) { leader_died(rank, pid, status); };
+    ranks_->streams.copy_is_elsewhere = [this](Rank rank) {
+        const auto stream = streams_.find(rank);
+        return stream && !stream->is_closed();
+    };
+    ranks_->streams.stream_ends = [](Rank) {};
+    ranks_->streams.stream_has_ended = [this](Rank rank) {
+        const auto stream = streams_.find(rank);
+        return !stream || stream->is_closed() || stream->is_broken() ||
+               stream->arrived() == stream->written();
+    };
+    ranks_->streams.copy_is_gone = [this](Rank rank) { streams_.forget(rank); };
     ranks_->ended = [this](Rank rank) {
         auto gone = perhaps_gone_.extract(static_cast<int>(rank.number()));
         if (gone) branch_.say(gone.mapped());
@@ -88,7 +101,8 @@ void Node::run() {
         turn(branch_.lost_since() || query_end_ || killed_ ? 100 : 1000);
         int64_t now = tree::now_ms();
         if (query_end_ && now >= query_end_) answer_query(true);
-        if (!killed_ && branch_.lost_since() && now - branch_.lost_since() > kGraceMs) {
+        if (!killed_ && branch_.lost_since() &&
+            (ranks_ || now - branch_.lost_since() > kGraceMs)) {  // its own do not come back to the root
             spdlog::info("the root is gone");
             if (ranks_) ranks_->root_is_gone();  // no launcher ends them
             kill_ranks();
@@ -133,6 +147,7 @@ void Node::turn(int timeout_ms) {
     hand_up();
     memory_.serve();
     if (ranks_) ranks_->serve(fds, ranks_at);
+    serve_copies();
     shared_names_.remove_unused();
 }
 
@@ -206,6 +221,10 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
         branch_.say(*m);
     } else if (auto* m = std::get_if<wire::Stays>(&message)) {
         stays(agent, *m);
+    } else if (auto* m = std::get_if<wire::Streams>(&message)) {
+        streams(agent, *m);
+    } else if (auto* m = std::get_if<wire::NoCopy>(&message); m && agent.rank < 0) {
+        if (ranks_ && ranks_->arrives(agent.pid)) no_copy_here(m->rank, clipped(m->why));
     } else if (auto* hello = std::get_if<wire::Hello>(&message)) {
         if (!introduce(agent, hello->job_id)) return true;
         if (hello->rank < 0 || agent.rank >= 0) {
@@ -313,8 +332,11 @@ void Node::from_root(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Renew>(&message)) return renew(*m);
     if (ranks_ && is_one_of<wire::Resume, wire::Cancel>(message))
         ranks_->renewed(std::holds_alternative<wire::Resume>(message));
+    if (auto* m = std::get_if<wire::StartCopy>(&message)) return start_copy(*m);
     if (auto* m = std::get_if<wire::EndCopies>(&message)) return end_copies(*m);
     if (auto* m = std::get_if<wire::Inject>(&message)) return inject(*m);
+    if (auto* m = std::get_if<wire::TakePlace>(&message)) return take_place(*m);
+    if (auto* m = std::get_if<wire::CopyGone>(&message)) return copy_gone(*m);
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here())) return;
     branch_.tally().ask(message);
@@ -518,7 +540,7 @@ void Node::drop(size_t index) {
         const wire::Gone gone{-1,        tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
                               agent.code};
         // Which of both it is the end of its process says.
-        if (ranks_ && ranks_->has_copy(Rank(static_cast<uint32_t>(agent.rank))) && agent.code < 0)
+        if (ranks_ && ranks_->somebody_follows(Rank(static_cast<uint32_t>(agent.rank))) && agent.code < 0)
             perhaps_gone_.emplace(agent.rank, gone);
         else
             branch_.say(gone);

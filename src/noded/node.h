@@ -65,8 +65,18 @@ class Node {
     void refuse_renewal(const std::string& why);
     void moved(Agent& agent, const wire::Moved& moved);
     void stays(Agent& agent, const wire::Stays& message);
+    void streams(Agent& agent, const wire::Streams& message);
+    void stream_begins(Agent& agent, std::shared_ptr<transfer::StreamMemory> memory);
+    void start_copy(const wire::StartCopy& order);
+    void serve_copies();
+    void no_copy_here(int32_t rank, const std::string& why);
     // node_copies.cpp
     void promoted(Rank rank, pid_t pid, const std::string& how);
+    void forget_speaker(Rank rank);
+    bool speaks_for(Rank rank);
+    void take_place(const wire::TakePlace& order);
+    void leader_died(Rank rank, pid_t pid, int status);
+    void copy_gone(const wire::CopyGone& said);
     void copy_ended(Rank rank, pid_t pid, const std::string& how);
     void no_copy(const Agent& agent, std::string why);
     void end_copies(const wire::EndCopies& order);
@@ -90,12 +100,15 @@ class Node {
     uint32_t ranks() const;
 
     tree::AgentConfig config_;
+    const wire::Key key_;
     tree::RunDir dir_;
     tree::SharedNames shared_names_;
     Fd listener_;
     Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
+    transfer::Streams streams_;     // of ranks here, to copies on other nodes
     MemoryLevel memory_;
+    std::vector<wire::Cloned> cloned_;  // said once the root has heard all that they wrote before
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch

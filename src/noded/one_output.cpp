@@ -22,6 +22,7 @@ bool agree(const Spool& spool, std::string_view bytes) {
 
 void OneOutput::copy_is_made() {
     copied_ = true;
+    at_copy_ = written_;
     said_.clear();
 }
 
@@ -35,6 +36,13 @@ std::string_view OneOutput::wrote(std::string_view bytes) {
     parted_ = parted_ || !agree(expected_, bytes.substr(0, again));
     if (again > 0) expected_.drop_oldest(again);
     if (copied_) said_.append(bytes);
+    written_ += bytes.size();
+    return without_unseen(bytes.substr(again));
+}
+
+std::string_view OneOutput::without_unseen(std::string_view bytes) {
+    const uint64_t again = std::min<uint64_t>(unseen_, bytes.size());
+    unseen_ -= again;
     return bytes.substr(again);
 }
 
@@ -49,8 +57,15 @@ std::string OneOutput::copy_goes_on(const std::string& copys) {
     parted_ = parted_ || !agree(gone, copys);
     gone.drop_oldest(both);
     expected_ = std::move(gone);
+    written_ = at_copy_ + copys.size();
     copy_is_gone();
-    return copys.substr(both);
+    return std::string(without_unseen(std::string_view(copys).substr(both)));
+}
+
+std::string OneOutput::copy_goes_on_after(uint64_t written, const std::string& copys) {
+    unseen_ = written;
+    written_ = copys.size();
+    return std::string(without_unseen(copys));
 }
 
 }  // namespace fermata::noded

@@ -19,7 +19,7 @@ namespace {
 constexpr uint64_t kMostOutput = uint64_t{1} << 30;  // bytes of a copy, which are taken into memory at once
 
 // Reads what the process has written to its descriptor: a file that only it has.
-std::string written_by(pid_t pid, int descriptor) {
+std::string text_of(pid_t pid, int descriptor) {
     Fd file = open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
     return read_rest(file.get(), "what a copy has written", kMostOutput);
 }
@@ -63,6 +63,8 @@ void Ranks::forget_unmade_copies() {
 }
 
 bool Ranks::stays(Rank who, pid_t pid) {
+    if (auto copy = remote_copies_.find(who); copy != remote_copies_.end())
+        return copy->second.child.pid == pid;
     auto is = [&](const Child& child) { return child.pid == pid; };
     auto at = std::find_if(left_.begin(), left_.end(), is);
     if (at == left_.end() || has_copy(who)) return false;
@@ -89,8 +91,8 @@ void Ranks::copy_wrote(Rank who, pid_t pid, int output, int error) {
     for (auto& rank : ranks_) {
         if (rank->rank != who || rank->child.pid != pid) continue;
         try {
-            rank->output.copy_goes_on(written_by(pid, output), tree::now_ms());
-            rank->error.copy_goes_on(written_by(pid, error), tree::now_ms());
+            rank->output.copy_goes_on(text_of(pid, output), tree::now_ms());
+            rank->error.copy_goes_on(text_of(pid, error), tree::now_ms());
         } catch (const std::exception& failed) {
             up_(wire::Fatal{fmt::format("error: the output of rank {}'s copy on {} is lost: {}", who.number(),
                                         place_.name, failed.what()),
@@ -131,7 +133,16 @@ void Ranks::watch_copies() {
             }
         copy_ended(rank, pid, copies_end_ ? "" : how_it_ended(status));
     }
-    if (copies_.empty() && copies_wanted_.empty()) copys_worlds_.clear();
+    std::erase_if(remote_copies_, [this](auto& copy) {
+        int status = 0;
+        const pid_t pid = copy.second.child.pid;
+        if (::waitpid(pid, &status, WNOHANG) == 0) return false;
+        left(pid);
+        copy_ended(copy.first, pid, copies_end_ ? "" : how_it_ended(status));
+        return true;
+    });
+    const bool some = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return !rank->known; });
+    if (copies_.empty() && copies_wanted_.empty() && !some) copys_worlds_.clear();
 }
 
 void Ranks::end_copies(const tree::Ranks& of) {
@@ -140,11 +151,14 @@ void Ranks::end_copies(const tree::Ranks& of) {
         copies_unwanted_.add(tree::Ranks(number(rank)));
         kill(copy);
     }
+    for (auto& [rank, copy] : remote_copies_)
+        if (of.contains(number(rank))) kill(copy.child);
 }
 
 void Ranks::end_copies() {
     copies_end_ = true;
     for (auto& [rank, copy] : copies_) kill(copy);
+    for (auto& [rank, copy] : remote_copies_) kill(copy.child);
 }
 
 }  // namespace fermata::noded

@@ -5,6 +5,7 @@
 
 #include <algorithm>
 #include <cerrno>
+#include <utility>
 
 #include "base/error.h"
 
@@ -42,8 +43,24 @@ void RankStream::serve(short revents, int64_t now_ms) {
 
 void RankStream::add(std::string_view bytes, int64_t now_ms) {
     last_ = now_ms;
-    lines_.add(both_.wrote(bytes), now_ms);
+    const std::string_view fresh = both_.wrote(bytes);
+    if (!stream_) return lines_.add(fresh, now_ms);
+    // Whatever the rank was told before it wrote this stands in the stream by now.
+    if (!stream_->is_followed() && waiting_.empty()) return lines_.add(fresh, now_ms);
+    if (!fresh.empty()) waiting_.push_back({stream_->written(), std::string(fresh)});
+    let_go(now_ms);
 }
+
+// Without a copy nobody has to hear of it first.
+void RankStream::let_go(int64_t now_ms) {
+    while (!waiting_.empty() && (stream_->is_closed() || stream_->arrived() >= waiting_.front().at)) {
+        lines_.add(waiting_.front().bytes, now_ms);
+        waiting_.pop_front();
+    }
+    if (waiting_.empty() && stream_ && stream_->is_closed()) stream_.reset();
+}
+
+void RankStream::forget_what_waits() { waiting_.clear(); }
 
 // A pipe holds what was written before.
 void RankStream::read_all() {
@@ -59,8 +76,21 @@ void RankStream::copy_is_made() {
 
 void RankStream::copy_goes_on(const std::string& copys, int64_t now_ms) {
     read_all();
-    lines_.add(both_.copy_goes_on(copys), now_ms);
+    const auto elsewhere = std::exchange(elsewhere_, {});
+    lines_.add(elsewhere ? both_.copy_goes_on_after(*elsewhere, copys) : both_.copy_goes_on(copys), now_ms);
     last_ = now_ms;
+}
+
+uint64_t RankStream::written() {
+    read_all();
+    return both_.written();
+}
+
+std::string RankStream::take(int64_t now_ms) {
+    if (stream_) let_go(now_ms);
+    std::string piece = lines_.take(now_ms);
+    handed_up_ += piece.size();
+    return piece;
 }
 
 void RankStream::rank_has_died(int64_t since_ms, int64_t now_ms) {

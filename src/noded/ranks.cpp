@@ -53,20 +53,23 @@ std::string how(int status) {
                                : fmt::format("ended with exit code {}", WEXITSTATUS(status));
 }
 
-pmi::World world_of(const wire::Launch& launch, uint32_t node) {
+pmi::Placement placement_of(const std::vector<wire::LaunchBlock>& said) {
+    std::vector<pmi::Block> blocks;
+    for (const wire::LaunchBlock& block : said)
+        blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
+    return pmi::Placement::of(blocks);
+}
+
+pmi::World world_of(const wire::Launch& launch, pmi::Placement placement, uint32_t node) {
     pmi::World world;
     world.epoch = launch.epoch;
     world.name = launch.world;
-    std::vector<pmi::Block> blocks;
-    for (const wire::LaunchBlock& block : launch.blocks)
-        blocks.push_back({block.first_node, block.nodes, block.ranks_per_node});
-    world.placement = pmi::Placement::of(blocks);
+    world.placement = std::move(placement);
     world.node = node;
     for (const wire::LaunchPart& part : launch.parts) world.programs.push_back(part.ranks);
     world.universe = launch.universe;
     world.cores = static_cast<uint32_t>(own_cores().size());
     world.hosts = launch.hosts;
-    world.check();
     return world;
 }
 
@@ -103,7 +106,12 @@ void Ranks::launch(const wire::Launch& launch) {
     if (launch_) fail("the ranks of a daemon are started once");
     launch_ = launch;
     window_ = launch.window;
-    pmi::World world = world_of(launch, place_.node);
+    const pmi::World world = world_of(launch, placement_of(launch.blocks), place_.node);
+    if (world.placement.ranks_on(place_.node).empty()) {
+        started_ = true;  // a copy may come
+        return;
+    }
+    world.check();
     pmi_ = std::make_unique<PmiEnds>(world, launch.mpi, place_.directory);
     connect(*pmi_);
     for (const RankRange& range : world.placement.ranks_on(place_.node))
@@ -183,6 +191,12 @@ void Ranks::start(Started& rank, size_t nth, size_t all, const std::vector<int>&
     if (rank.rank == Rank(0) && input_) input_->started();
 }
 
+uint32_t Ranks::size_of_job() const {
+    uint32_t size = 0;
+    for (const wire::LaunchPart& one : launch_->parts) size += one.ranks;
+    return size;
+}
+
 const wire::LaunchPart& Ranks::part_of(Rank rank) const {
     uint32_t left = rank.number();
     for (const wire::LaunchPart& part : launch_->parts) {
@@ -200,8 +214,7 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
         if (equals != word.npos) variables[word.substr(0, equals)] = word.substr(equals + 1);
     }
     variables["FERMATA_LAUNCHER"] = "own";
-    uint32_t size = 0;
-    for (const wire::LaunchPart& one : launch_->parts) size += one.ranks;
+    const uint32_t size = size_of_job();
     auto set = [&](const char* name, size_t value) { variables[name] = std::to_string(value); };
     // As programs and scripts know them of the site's launchers.
     if (mpi == "openmpi") {
@@ -226,35 +239,46 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
 
 void Ranks::renew(const wire::Renew& order) {
     if (!launch_ || !started_) fail("no ranks were started here");
-    pmi::World world = world_of(*launch_, place_.node);
+    pmi::World world =
+        world_of(*launch_, placement_of(order.blocks.empty() ? launch_->blocks : order.blocks), place_.node);
     world.epoch = order.world;
     world.name += fmt::format("-{}", order.world);
-    next_ = std::make_unique<PmiEnds>(world, order.mpi, place_.directory);
-    next_mpi_ = order.mpi;
+    size_t there = 0;
+    for (const RankRange& range : world.placement.ranks_on(place_.node))
+        range.each([&](Rank rank) { there += here(rank) != nullptr ? 1 : ranks_.size() + 1; });
+    if (there != ranks_.size()) fail("other ranks are here than the order of a renewal names");
+    renewal_.under_way = true;
+    renewal_.mpi = order.mpi;
+    next_lower_ = order.lower;
     copies_wanted_ = tree::Ranks::of(order.copies).value_or(tree::Ranks());
+    if (ranks_.empty()) return;
+    world.check();
+    next_ = std::make_unique<PmiEnds>(world, order.mpi, place_.directory);
     connect(*next_);
     // The world is not theirs yet: a failure there is no loss.
     next_->on_fault = [this](std::optional<Rank>, const std::string& why) { refuse(why); };
     next_->on_abort = [this](const pmi::Abort& abort) {
         refuse(fmt::format("rank {}: {}", abort.rank.number(), abort.text));
     };
-    order_ = order;
+    renewal_.order = order;
     invite_ranks();
 }
 
 void Ranks::invite_ranks() {
-    if (!order_ || !next_ || !next_->ready()) return;
-    const wire::Renew order = *std::exchange(order_, {});
+    if (!renewal_.order || !next_ || !next_->ready()) return;
+    const wire::Renew order = *std::exchange(renewal_.order, {});
     try {
         const std::string links =
             order.reach.folder.empty() ? "" : link_library(order.reach, place_.directory);
-        for (size_t i = 0; i < ranks_.size(); ++i) {
-            const Rank rank = ranks_[i]->rank;
+        for (auto& one : ranks_) {
+            const Rank rank = one->rank;
             wire::Renew own = order;
             own.copies.clear();
+            own.blocks.clear();
             if (copies_wanted_.contains(static_cast<int32_t>(rank.number())) && !has_copy(rank))
                 own.copies.push_back({static_cast<int32_t>(rank.number()), 1});
-            own.environment = environment_of(rank, i, ranks_.size(), order.mpi, next_->invite(rank));
+            own.environment =
+                environment_of(rank, ranks_before(rank), ranks_.size(), order.mpi, next_->invite(rank));
             own.environment.insert(own.environment.end(), order.environment.begin(), order.environment.end());
             if (!links.empty())
                 own.environment.push_back("LD_LIBRARY_PATH=" +
@@ -267,16 +291,18 @@ void Ranks::invite_ranks() {
 }
 
 void Ranks::renewed(bool goes_on) {
-    order_.reset();
-    strangers_ = strangers_ || (next_ && !goes_on);
+    renewal_.order.reset();
+    renewal_.strangers = renewal_.strangers || (next_ && !goes_on);
     if (!goes_on) forget_unmade_copies();
-    if (goes_on && next_) {
-        if (!copies_wanted_.empty()) copys_worlds_.push_back(std::move(pmi_));
-        pmi_ = std::move(next_);
-        launch_->mpi = next_mpi_;
-        connect(*pmi_);
-        for (auto& rank : ranks_) rank->moves = true;
+    if (goes_on && renewal_.under_way) {
+        if (!copies_wanted_.empty() && pmi_) copys_worlds_.push_back(std::move(pmi_));
+        pmi_ = std::move(next_);  // none where no rank is left
+        launch_->mpi = renewal_.mpi;
+        lower_ = next_lower_;
+        if (pmi_) connect(*pmi_);
+        for (auto& rank : ranks_) rank->moves = rank->known = true;
     }
+    renewal_.under_way = false;
     next_.reset();
 }
 
@@ -289,7 +315,12 @@ void Ranks::bury_strangers() {
             std::any_of(ranks_.begin(), ranks_.end(), [&](auto& rank) { return is(rank->child); }) ||
             std::any_of(left_.begin(), left_.end(), is) ||
             std::any_of(copies_.begin(), copies_.end(), [&](auto& one) { return is(one.second); }) ||
-            (pmi_ && pmi_->is_helper(ended.si_pid)) || (next_ && next_->is_helper(ended.si_pid));
+            std::any_of(remote_copies_.begin(), remote_copies_.end(),
+                        [&](auto& one) { return is(one.second.child); }) ||
+            std::any_of(copys_worlds_.begin(), copys_worlds_.end(),
+                        [&](auto& one) { return one->is_helper(ended.si_pid); }) ||
+            is_copys_helper(ended.si_pid) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
+            (next_ && next_->is_helper(ended.si_pid));
         if (known || ::waitpid(ended.si_pid, nullptr, WNOHANG) != ended.si_pid) return;
     }
 }
@@ -323,6 +354,7 @@ void Ranks::add_to(std::vector<pollfd>& fds) {
     if (polled_ > 0 && input_) input_->add_to(fds);
     if (pmi_) pmi_->add_to(fds);
     if (next_) next_->add_to(fds);
+    for (PmiEnds* alone : copys_servers()) alone->add_to(fds);
 }
 
 void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
@@ -339,6 +371,8 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
         if (auto taken = input_->serve(fds[at++].revents)) up_(*taken);
     if (pmi_) pmi_->serve(fds);
     if (next_) next_->serve(fds);
+    for (PmiEnds* alone : copys_servers()) alone->serve(fds);
+    start_arrived();
     std::erase_if(left_, [this](const Child& old) {
         const bool over = ::waitpid(old.pid, nullptr, WNOHANG) != 0;
         if (over) left(old.pid);
@@ -346,11 +380,12 @@ void Ranks::serve(const std::vector<pollfd>& fds, size_t first) {
     });
     watch_copies();
     invite_ranks();
-    if (strangers_) bury_strangers();
+    if (renewal_.strangers) bury_strangers();
     for (size_t i = 0; i < ranks_.size(); ++i) watch(*ranks_[i], ended[i]);
     start_ranks();
     hand_up_output();
     hand_up_ends();
+    tell_who_left();
 }
 
 int Ranks::rest(int otherwise) const {
@@ -359,6 +394,9 @@ int Ranks::rest(int otherwise) const {
         for (int rest : {rank->output.rest(now), rank->error.rest(now)})
             if (rest >= 0 && window_ >= OutputLines::kLongest) otherwise = std::min(otherwise, rest);
         if (rank->status && !rank->told) otherwise = std::min(otherwise, 100);
+    }
+    for (auto& [rank, copy] : remote_copies_) {
+        if (copy.inflow && !copy.told) otherwise = std::min(otherwise, 10);
     }
     return otherwise;
 }
@@ -371,10 +409,15 @@ void Ranks::watch(Started& rank, short revents) {
     if (revents && !rank.status && ::waitpid(rank.child.pid, &status, WNOHANG) == rank.child.pid) {
         if (promote(rank, status)) return;
         rank.status = status;
-        if (status != 0) end_copies();  // the job ends, and nobody's death is masked any more
-        if (ended) ended(rank.rank);
         rank.ended = now;
         if (rank.rank == Rank(0) && input_) input_->close();
+        rank.leaves = goes_on_elsewhere(rank, status);
+        if (rank.leaves) {
+            streams.stream_ends(rank.rank);
+        } else {
+            if (status != 0) end_copies();  // the job ends, and nobody's death is masked any more
+            if (ended) ended(rank.rank);
+        }
     }
     // A starter that ends with 0 may have left the program running: it has the starter's streams, as mpiexec
     // knows. (Who has died leaves only what is to be ended, too.)
@@ -405,12 +448,12 @@ bool Ranks::hand_up_piece(Started& rank, RankStream& stream, bool error) {
 
 void Ranks::hand_up_ends() {
     for (auto& rank : ranks_) {
-        if (!rank->status || rank->forgotten) continue;
+        if (!rank->status || rank->forgotten || rank->leaves) continue;
         if (!rank->told) {
-            bool more = *rank->status == 0 && pmi_->has_socket(rank->rank);
+            bool more = *rank->status == 0 && rank->known && pmi_->has_socket(rank->rank);
             if (more || !rank->output.over() || !rank->error.over()) continue;
             rank->told = true;
-            rank->stage = pmi_->stage(rank->rank);
+            rank->stage = rank->known ? pmi_->stage(rank->rank) : wire::RankEnd::running;
             up_(wire::RankEnded{static_cast<int32_t>(rank->rank.number()), rank->child.pid, place_.name,
                                 *rank->status, rank->stage});
         }
@@ -418,7 +461,7 @@ void Ranks::hand_up_ends() {
         const bool well = *rank->status == 0 && rank->stage != wire::RankEnd::running;
         if (!well && tree::now_ms() - rank->ended < kOthersMs) continue;
         rank->forgotten = true;
-        pmi_->ended(rank->rank, how(*rank->status));
+        if (rank->known) pmi_->ended(rank->rank, how(*rank->status));
     }
 }
 

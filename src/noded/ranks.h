@@ -16,6 +16,7 @@
 #include "noded/pmi_ends.h"
 #include "noded/rank_stream.h"
 #include "noded/spawn.h"
+#include "transfer/streams.h"
 #include "tree/ranks.h"
 #include "wire/message.h"
 
@@ -70,11 +71,57 @@ class Ranks {
     // A rank has ended that has no copy.
     std::function<void(Rank)> ended;
 
+    // ---- copies on other nodes (copies_elsewhere.cpp)
+    // A copy of a rank of another node, a process of this daemon.
+    struct Elsewhere {
+        Child child;
+        RankStream output, error;        // whose ends it has for when it gets the place
+        std::unique_ptr<PmiEnds> world;  // in which it is alone; may be null
+        wire::StartCopy order;
+        std::unique_ptr<transfer::Inflow> inflow;  // of its rank's stream; null: it does not follow yet
+        bool told = false;                         // that it is a copy
+    };
+    // Starts one, by the image in this directory. Throws Error.
+    void start_copy(const wire::StartCopy& order, const std::string& directory);
+    // Fills this memory with the stream, by which it follows. False: it is none that was started.
+    bool takes_in(Rank rank, std::shared_ptr<transfer::StreamMemory> memory, const wire::Key& key,
+                  int64_t silent_ms);
+    // One that has all its rank had written when it began to follow, and counts as a copy from now on. Each
+    // once.
+    std::optional<std::pair<Rank, pid_t>> has_caught_up();
+    // A process that was started as a copy, and has not said Stays: of which rank.
+    std::optional<Rank> arrives(pid_t pid) const;
+    // Gives it the place of its rank, which was on another node: its process; none: there is no such copy.
+    std::optional<pid_t> take_place(const wire::TakePlace& order);
+    // The streams of ranks here to their copies on other nodes are carried by somebody else.
+    struct Streams {
+        std::function<bool(Rank)> copy_is_elsewhere;
+        // The rank has died: what it has written of its stream is to be sent, and the stream to be ended.
+        std::function<void(Rank)> stream_ends;
+        std::function<bool(Rank)> stream_has_ended;
+        // The copy is there no more, and nobody needs the stream.
+        std::function<void(Rank)> copy_is_gone;
+    } streams;
+    // A rank here was killed whose copy is on another node, all of its output is on its way, and its stream.
+    std::function<void(Rank, pid_t, int status)> leader_died;
+    // Here or elsewhere.
+    bool somebody_follows(Rank rank) const;
+    // Its output waits for what this stream has carried.
+    void stream_begins(Rank rank, const std::shared_ptr<transfer::StreamMemory>& stream);
+    // How many bytes of output and error a rank that stands has written, and whether so many are on their way
+    // to the root. Counted from where the process that plays it began, or was made as a copy.
+    struct Written {
+        uint64_t output = 0, error = 0;
+    };
+    Written written_by(Rank rank);
+    bool is_on_its_way(Rank rank, const Written& written) const;
+
     void signal(int number, bool groups);
     // Nobody hears of them any more.
     void root_is_gone();
     // Nothing runs, and all that is to be said of it has been.
     bool over() const;
+    uint32_t size_of_job() const;
 
   private:
     struct Started {
@@ -84,6 +131,8 @@ class Ranks {
         pid_t group = 0;      // its processes, over all lives
         bool parted = false;  // from its copy, and the root knows
         bool moves = false;   // to another process, of which it has not told yet
+        bool leaves = false;  // has died, and goes on on another node
+        bool known = true;    // to the server of the MPI libraries
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms
@@ -105,6 +154,13 @@ class Ranks {
     void bury_strangers();
     void watch(Started& rank, short revents);
     bool promote(Started& rank, int status);
+    bool goes_on_elsewhere(const Started& rank, int status) const;
+    void tell_who_left();
+    void start_arrived();
+    std::vector<PmiEnds*> copys_servers() const;
+    bool is_copys_helper(pid_t pid) const;
+    Started* here(Rank rank) const;
+    size_t ranks_before(Rank rank) const;
     void forget_unmade_copies();
     void refuse_parted(Started& rank);
     void watch_copies();
@@ -116,16 +172,27 @@ class Ranks {
     const std::function<void(const wire::Message&)> up_;
     std::optional<wire::Launch> launch_;
     std::unique_ptr<PmiEnds> pmi_;
-    std::unique_ptr<PmiEnds> next_;                       // of the world that ranks are about to come to
-    std::string next_mpi_;                                // the library there
-    std::optional<wire::Renew> order_;                    // they have not been invited yet
-    std::vector<Child> left_;                             // processes that ranks have left
-    std::map<Rank, Child> copies_;                        // ... and that stay as their copies
+    std::unique_ptr<PmiEnds> next_;            // of the world that ranks are about to come to
+    std::vector<Child> left_;                  // processes that ranks have left
+    std::map<Rank, Child> copies_;             // ... and that stay as their copies
+    std::map<Rank, Elsewhere> remote_copies_;  // of ranks of other nodes
+    struct Arrival {
+        wire::StartCopy order;
+        std::string directory;
+        std::unique_ptr<PmiEnds> world;
+    };
+    std::map<Rank, Arrival> arrivals_;  // no process yet: their libraries' servers are being made
+    std::string lower_, next_lower_;    // the program of lower halves of the newest world; "" = the launch's
     std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
     tree::Ranks copies_wanted_;                           // in the newest renewal
     tree::Ranks copies_unwanted_;                         // being ended
     bool copies_end_ = false;                             // those that come, too
-    bool strangers_ = false;                              // a renewal was given up: its children may be there
+    struct {
+        bool under_way = false;            // also where no rank is
+        std::string mpi;                   // the library there
+        std::optional<wire::Renew> order;  // ranks have not been invited yet
+        bool strangers = false;            // one was given up: its children may be there
+    } renewal_;
     std::optional<InputPipe> input_;
     std::vector<std::unique_ptr<Started>> ranks_;
     uint64_t window_ = 0;  // bytes of output that may be sent

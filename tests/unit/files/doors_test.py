@@ -64,6 +64,8 @@ ALLOWED = {
     "noded/cores.cpp": KERNEL,
     "noded/ranks.cpp": KERNEL,
     "noded/rank_copies.cpp": KERNEL,
+    "noded/copies_elsewhere.cpp": KERNEL,
+    "noded/node_copies.cpp": KERNEL + "; memory of a rank's process",
     "pmi/helper/main.cpp": "a directory of its own in the node daemon's run directory, 0700 and this user's",
     "level/place.cpp": KERNEL,
     "level/domains.cpp": "a file that the user names, read whole",

@@ -55,6 +55,46 @@ TEST(OneOutput, DifferentOutputIsNoticed) {
     EXPECT_TRUE(behind.parted());
 }
 
+TEST(OneOutput, ACopyOfAnotherNodeThatIsAhead) {
+    OneOutput both;
+    EXPECT_EQ(both.copy_goes_on_after(4, "one two "), "two ");
+    EXPECT_EQ(both.wrote("three"), "three");
+    EXPECT_EQ(both.written(), 13u);
+    EXPECT_FALSE(both.parted());
+}
+
+TEST(OneOutput, ACopyOfAnotherNodeThatIsBehind) {
+    OneOutput both;
+    EXPECT_EQ(both.copy_goes_on_after(14, "one "), "");
+    EXPECT_EQ(both.written(), 4u) << "from where a copy of it would begin";
+    EXPECT_EQ(both.wrote("two th"), "");
+    EXPECT_EQ(both.wrote("ree four"), "four");
+    EXPECT_EQ(both.wrote(" five"), " five");
+    EXPECT_EQ(both.written(), 23u);
+}
+
+// It had not caught up when a copy on its own node was made, and that one takes its place.
+TEST(OneOutput, ACopyOfAnotherNodeAndOneOfThisNode) {
+    OneOutput both;
+    EXPECT_EQ(both.copy_goes_on_after(14, "one "), "");
+    both.copy_is_made();
+    EXPECT_EQ(both.wrote("two "), "");
+    EXPECT_EQ(both.copy_goes_on("t"), "");
+    EXPECT_EQ(both.written(), 5u);
+    EXPECT_EQ(both.wrote("wo three four"), "four");
+    EXPECT_FALSE(both.parted());
+}
+
+TEST(OneOutput, WhatIsWrittenIsCountedOverBoth) {
+    OneOutput both;
+    both.wrote("before ");
+    both.copy_is_made();
+    both.wrote("one two ");
+    EXPECT_EQ(both.written(), 15u);
+    both.copy_goes_on("one ");
+    EXPECT_EQ(both.written(), 11u);
+}
+
 TEST(Spool, WhatIsBeyondTheBoundIsInAFileAndComesBackInOrder) {
     Spool spool(1000);
     std::string all;
