@@ -1,4 +1,6 @@
 // Ranks that have copies: copies are made, a rank that dies is played by its copy, and the others go on.
+#include <signal.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -13,7 +15,6 @@ using nlohmann::json;
 namespace {
 
 constexpr int kTries = 4;
-constexpr int64_t kLaterMs = 1000;  // who has taken a rank's place catches up first
 constexpr size_t kMostListed = 4096;
 
 Request renewal(const char* origin, tree::Ranks copies) {
@@ -50,16 +51,17 @@ void Root::make_copies(int64_t in_ms) {
 void Root::copies_are_due() {
     if (copies_.due == 0 || tree::now_ms() < copies_.due || finalize_released_ || over()) return;
     copies_.due = 0;
+    if (const tree::Ranks ranks = for_elsewhere(); !ranks.empty()) return make_copies_elsewhere(ranks);
     if (members_.lacking().empty()) return;
     copies_.makes = true;
     const Outcome outcome =
-        checkpoint_.take(renewal("copies", members_.wanted()), store::LevelName::files, 0);
+        checkpoint_.take(renewal("copies", members_.lacking()), store::LevelName::files, 0);
     copies_.makes = false;
     copies_.trouble = outcome.ok ? "" : outcome.line;
     if (outcome.ok) members_.renewed();
     note(journal::Kind::renewal,
          {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}, {"origin", "copies"}});
-    if (outcome.ok || copies_.waits || over()) return;
+    if (outcome.ok || copies_.waits || copies_.takeovers.any() || over()) return;
     spdlog::info("copies: {}", outcome.line);
     make_copies(kLaterMs);
 }
@@ -77,21 +79,28 @@ void Root::note_copy(const char* what, int32_t rank, const std::string& host, in
 }
 
 // False: no message of copies.
-bool Root::heard_of_copies(const wire::Message& message) {
+bool Root::heard_of_copies(int node, const wire::Message& message) {
     if (auto* m = std::get_if<wire::Promoted>(&message)) {
         promoted(*m);
     } else if (auto* m = std::get_if<wire::Injected>(&message)) {
         injected(*m);
     } else if (auto* m = std::get_if<wire::CopyMade>(&message)) {
-        const bool wanted = members_.made(m->rank, {m->pid, m->host});
+        copies_.coming.take_away(tree::Ranks(m->rank));
+        const bool wanted = members_.made(m->rank, {m->pid, m->host, node});
         note_copy("made", m->rank, m->host, m->pid, "");
         if (!wanted) tree_.broadcast(wire::EndCopies{tree::Ranks(m->rank).runs()});
     } else if (auto* m = std::get_if<wire::CopyEnded>(&message)) {
-        copy_ended(*m);
+        copy_ended(node, *m);
+    } else if (auto* m = std::get_if<wire::LeaderDied>(&message)) {
+        leader_died(node, *m);
+    } else if (auto* m = std::get_if<wire::Cloned>(&message)) {
+        copies_.written.copied(m->rank, {m->output, m->error});
+        copies_.cloned[m->rank] = *m;
     } else if (auto* m = std::get_if<wire::LogSize>(&message)) {
         if (copies_.logs.heard(*m))
             note(journal::Kind::log, {{"rank", m->rank}, {"held", m->held}, {"spilled", m->spilled}});
     } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
+        copies_.coming.take_away(tree::Ranks(m->rank));
         if (members_.refused(m->rank, m->why)) {
             say(fmt::format("rank {} on {} gets no copy: {}", m->rank, m->host, m->why));
             note_copy("refused", m->rank, m->host, 0, m->why);
@@ -103,11 +112,21 @@ bool Root::heard_of_copies(const wire::Message& message) {
 }
 
 // One that was killed is made again; one that has ended itself would do so again.
-void Root::copy_ended(const wire::CopyEnded& said) {
+void Root::copy_ended(int node, const wire::CopyEnded& said) {
+    // From the rank's own daemon: the stream has broken. The copy is ended, and then the rank is told.
+    if (said.pid == 0) {
+        if (members_.copy_of(said.rank) || copies_.coming.contains(said.rank))
+            tree_.broadcast(wire::EndCopies{tree::Ranks(said.rank).runs()});
+        return;
+    }
+    copies_.coming.take_away(tree::Ranks(said.rank));
     const bool wanted = members_.wanted().contains(said.rank);
     const std::string why = !wanted ? "not wanted any more" : said.line.empty() ? said.how : said.line;
     if (!members_.ended(said.rank, said.pid, why)) return;
     note_copy("ended", said.rank, said.host, said.pid, why);
+    copy_is_gone(said.rank, node);
+    if (const Takeovers::One lost = copies_.takeovers.over(said.rank); lost.rank >= 0)
+        return nobody_plays(node, said.rank, said.pid, said.host, SIGKILL);
     if (!wanted || over() || finalize_released_) return;
     const bool again = said.line.empty() && said.how.starts_with("was killed") && replaces_copies();
     // Its own line has been said.
@@ -124,11 +143,17 @@ void Root::promoted(const wire::Promoted& said) {
     start_.roster().moved(said.rank, said.pid);
     members_.promoted(said.rank);
     if (copies_.injector) copies_.injector->leads(said.rank);
-    const std::string line =
-        fmt::format("rank {} on {} {}: its copy goes on in its place", said.rank, said.host, said.how);
-    say(line);
+    const Takeovers::One from = copies_.takeovers.over(said.rank);
+    std::string line = from.line;
+    if (line.empty()) {
+        line = from.rank < 0 ? fmt::format("rank {} on {} {}: its copy goes on in its place", said.rank,
+                                           said.host, said.how)
+                             : fmt::format("rank {} on {} {}: its copy on {} goes on in its place", said.rank,
+                                           from.from, from.how, said.host);
+        say(line);
+    }
     note_copy("leads", said.rank, said.host, said.pid, said.how);
-    copies_.deaths.push_back({said.rank, said.host, line, tree::now_ms()});
+    copies_.deaths.push_back({said.rank, from.rank < 0 ? said.host : from.from, line, tree::now_ms()});
     if (checkpoint_.in_progress()) checkpoint_.disturbed(line);
     copies_.waits = true;
     copies_.tries = 0;
@@ -136,6 +161,8 @@ void Root::promoted(const wire::Promoted& said) {
 
 // Before all other requests. One that fails is tried again: another rank may have died in it.
 void Root::recover() {
+    give_places();
+    if (copies_.takeovers.any()) return;
     copies_are_due();
     if (!copies_.waits || over() || finalize_released_) return;
     copies_.waits = false;
@@ -145,7 +172,8 @@ void Root::recover() {
     const Outcome outcome = checkpoint_.take(request, store::LevelName::files, 0);
     answer_renewal(request, outcome);
     if (outcome.ok) return all_went_on(outcome, deaths);
-    if (copies_.waits || over() || losses_.any()) return;  // the next one sees to it
+    if (copies_.waits || copies_.takeovers.any() || over() || losses_.any())
+        return;  // the next one sees to it
     copies_.waits = ++copies_.tries < kTries;
     if (!copies_.waits) fail_job(fmt::format("a rank's copy could not take its place: {}", outcome.line));
 }
@@ -179,7 +207,9 @@ std::string Root::why_no_copy(int32_t rank) const {
     return copies_.trouble;
 }
 
-bool Root::copies_are_on_their_way() const { return copies_.makes || copies_.due > 0 || copies_.waits; }
+bool Root::copies_are_on_their_way() const {
+    return copies_.makes || copies_.due > 0 || copies_.waits || copies_.takeovers.any();
+}
 
 json Root::copies_json() const {
     if (!settings_.message_log) return {};

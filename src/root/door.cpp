@@ -68,6 +68,9 @@ class Root::Door : public Job {
     wire::Renew next_world() override { return root_.launcher_->renew(++root_.worlds_); }
     void renewed() override { root_.launcher_->renewed(); }
 
+    void start_copies(const tree::Ranks& of, Generation images) override { root_.start_copies(of, images); }
+    bool copies_have_started() const override { return root_.copies_.coming.empty(); }
+
     void tell(const wire::Message& message) override { root_.tree_.broadcast(message); }
     void tell(int daemon, const wire::Message& message) override { root_.tree_.send(daemon, message); }
     void tell_children(const wire::Message& message) override { root_.tree_.to_children(message); }

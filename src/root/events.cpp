@@ -42,6 +42,7 @@ void Root::rank_died(const std::string& line) {
 // `child`: the daemon right below the root in whose subtree it was said.
 void Root::from_node(int child, const wire::Message& message) {
     spdlog::debug("node {}: {}", child, wire::name_of(message));
+    if (auto* m = std::get_if<wire::Output>(&message)) copies_.written.add(m->rank, m->error, m->text.size());
     if (launcher_ && launcher_->heard(child, message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         auto node = tree_.nodes().find(child);
@@ -57,7 +58,7 @@ void Root::from_node(int child, const wire::Message& message) {
         gone(*m);
     } else if (auto* m = std::get_if<wire::Moved>(&message)) {
         start_.moved(*m);
-    } else if (heard_of_copies(message)) {
+    } else if (heard_of_copies(child, message)) {
         // The rest is done in the root's own turn.
     } else if (auto* m = std::get_if<wire::Diagnosis>(&message)) {
         inquiry_.heard(*m);
@@ -79,7 +80,7 @@ void Root::from_node(int child, const wire::Message& message) {
 
 void Root::joined(const wire::Group& group) {
     if (!tree_.nodes().count(group.node)) return spdlog::warn("ranks of an unknown daemon ({})", group.node);
-    const bool alone = group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
+    const bool alone = !running_ && group.size == 1 && (settings_.expected_ranks > 1 || start_.ranks() == 1);
     if (alone && launcher_)
         return fail_job(fmt::format("rank 0 of 1 on {}, and more were asked for: {}", group.host,
                                     launcher_->why_alone()));
@@ -156,8 +157,10 @@ void Root::node_is_here(int node) {
 }
 
 void Root::lost_node(int node, const tree::NodeInfo& info) {
+    const bool masked = goes_on_without(node, info);
     bool served = start_.roster().lose(node) > 0;
     if (launcher_) launcher_->lost(node);
+    if (masked) return;
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!running_ && !finalize_released_ && !over()) {

@@ -249,6 +249,12 @@ void Root::watch_start() {
         say(fmt::format("the job has not started after {} s: {}{}", waited / 1000, who, diagnosis));
 }
 
+std::vector<std::string> Root::lost_nodes() const {
+    std::vector<std::string> hosts = losses_.suspects();
+    hosts.insert(hosts.end(), copies_.lost_hosts.begin(), copies_.lost_hosts.end());
+    return hosts;
+}
+
 Losses::Facts Root::facts_of_losses() const {
     return {launcher_->ends_when_a_rank_dies(),
             settings_.may_restart && (newest() || settings_.restored || own_state_.exists())};

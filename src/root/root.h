@@ -30,6 +30,8 @@
 #include "root/plan/own_state.h"
 #include "root/plan/schedule.h"
 #include "root/plan/settings.h"
+#include "root/plan/takeovers.h"
+#include "root/plan/written.h"
 #include "root/start/losses.h"
 #include "root/start/start.h"
 #include "store/store.h"
@@ -71,7 +73,7 @@ class Root {
                signals_seen_.to_end != 0;
     }
     // Hosts that lost a rank or their node daemon; the nodes may be gone.
-    std::vector<std::string> lost_nodes() const { return losses_.suspects(); }
+    std::vector<std::string> lost_nodes() const;
     // The reason of its end, for people and for whoever may restart it; "" = nothing is known.
     std::string why_it_ended() const;
     // Hosts of the node daemons that are there.
@@ -127,19 +129,35 @@ class Root {
     // copies.cpp: ranks that two processes play
     bool plan_copies();
     void make_copies(int64_t in_ms);
+    static constexpr int64_t kLaterMs = 1000;  // who has taken a rank's place catches up first
     // Copies that are gone are made again.
     bool replaces_copies() const { return !settings_.injection || settings_.injection->replace; }
     void copies_are_due();
     void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
                    const std::string& why) const;
-    bool heard_of_copies(const wire::Message& message);
-    void copy_ended(const wire::CopyEnded& said);
+    bool heard_of_copies(int node, const wire::Message& message);
+    void copy_ended(int node, const wire::CopyEnded& said);
     void promoted(const wire::Promoted& said);
     void recover();
     void all_went_on(const Outcome& outcome, size_t deaths);
     std::string why_no_copy(int32_t rank) const;
     bool copies_are_on_their_way() const;
     nlohmann::json copies_json() const;
+
+    // elsewhere.cpp: copies on other nodes
+    tree::Ranks for_elsewhere() const;
+    int node_for_copy(int32_t rank) const;
+    void make_copies_elsewhere(const tree::Ranks& ranks);
+    void start_copies(const tree::Ranks& of, Generation images);
+    void leader_died(int node, const wire::LeaderDied& said);
+    const Members::Copy* copy_elsewhere(int32_t rank, int node) const;
+    void nobody_plays(int node, int32_t rank, int32_t pid, const std::string& host, int32_t status);
+    void takes_over(Takeovers::One one);
+    void give_places();
+    bool goes_on_without(int node, const tree::NodeInfo& info);
+    void leave_to_copies(const tree::Ranks& ranks, const tree::NodeInfo& info, const std::string& line);
+    void lose_copies(const tree::Ranks& copies, const std::string& line);
+    void copy_is_gone(int32_t rank, int where);
 
     // steering.cpp: which ranks have copies is changed; failures for tests
     void steer(int client, const ControlRequest& request);
@@ -259,6 +277,12 @@ class Root {
         double seconds = 0;        // these took together
         std::deque<Steering> asked;
         std::optional<Injector> injector;
+        Written written;
+        Takeovers takeovers;
+        std::map<int32_t, wire::Cloned> cloned;  // in the attempt under way
+        tree::Ranks coming;                      // other nodes are making these
+        std::map<int, tree::Ranks> coming_to;    // likewise, by node
+        std::vector<std::string> lost_hosts;     // whose ranks have gone on
         LogSizes logs;
     } copies_;
     enum class Logs { unknown, asked, exchanged } logs_ = Logs::unknown;  // of a restart's images

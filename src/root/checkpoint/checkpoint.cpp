@@ -31,6 +31,7 @@ void Checkpoint::phases(const Request& request) {
     enter("request");
     wait_for_start(request, end);
     if (settings_.message_log && request.renewal) return renew_anywhere(request, end);
+    if (!request.elsewhere.empty()) return copy_elsewhere(request, end);
     if (!request.renewal) begin(end);
     if (settings_.message_log)
         stand_to_save(end);
@@ -157,8 +158,9 @@ void Checkpoint::make_room(double end) {
             const char* there = attempt_.level == store::LevelName::memory ? "memory" : "local directories";
             attempt_.level = store::LevelName::files;
             keeper_.clean_up();
-            say(fmt::format("{} goes to files, not to {}: {}", Generation(attempt_.generation.number).name(),
-                            there, why));
+            if (!attempt_.for_copies)
+                say(fmt::format("{} goes to files, not to {}: {}",
+                                Generation(attempt_.generation.number).name(), there, why));
         }
     }
     if (attempt_.level == store::LevelName::files)
@@ -330,7 +332,9 @@ void Checkpoint::resume(bool stop) {
     // (Ranks that went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < job_.ranks()) ask(wire::Resume{attempt_.epoch});
-    until([&] { return heard.ranks >= job_.ranks(); }, monotonic_s() + settings_.limits.resume,
+    // One that dies now has a copy elsewhere, which has no part in this, or the job ends.
+    auto all = [&] { return std::min(job_.ranks(), static_cast<uint32_t>(job_.state().here)); };
+    until([&] { return heard.ranks >= all(); }, monotonic_s() + settings_.limits.resume,
           "every rank to resume");
 }
 

@@ -53,6 +53,11 @@ class Job {
     // They have come there.
     virtual void renewed() = 0;
 
+    // Images of these ranks are in the memory of their nodes, as this generation: other nodes are told to
+    // make copies of them, and have answered, well or not.
+    virtual void start_copies(const tree::Ranks& of, Generation images) = 0;
+    virtual bool copies_have_started() const = 0;
+
     // ---- telling them
 
     virtual void tell(const wire::Message& message) = 0;  // all daemons

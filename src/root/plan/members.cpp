@@ -28,9 +28,21 @@ const Members::Copy* Members::copy_of(int32_t rank) const {
     return at == copies_.end() ? nullptr : &at->second;
 }
 
+tree::Ranks Members::copies_on(int node) const {
+    tree::Ranks ranks;
+    for (auto& [rank, copy] : copies_)
+        if (copy.node == node) ranks.add(tree::Ranks(rank));
+    return ranks;
+}
+
 std::string Members::why_none(int32_t rank) const {
     auto at = why_none_.find(rank);
     return at == why_none_.end() ? "" : at->second;
+}
+
+bool Members::is_refused(int32_t rank) const {
+    auto why = why_none_.find(rank), said = said_.find(rank);
+    return why != why_none_.end() && said != said_.end() && why->second == said->second;
 }
 
 bool Members::made(int32_t rank, Copy copy) {

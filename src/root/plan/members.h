@@ -15,6 +15,7 @@ class Members {
     struct Copy {
         int32_t pid = 0;
         std::string host;
+        int node = -1;  // key of Tree::nodes
     };
 
     // Ranks that shall have copies from now on. Gives those whose copies are to end.
@@ -25,8 +26,12 @@ class Members {
     tree::Ranks lacking() const;
     // Null: it has none.
     const Copy* copy_of(int32_t rank) const;
+    tree::Ranks copies_on(int node) const;
     // Why a rank has none, as far as anybody has said; "" = nobody has.
     std::string why_none(int32_t rank) const;
+
+    // Nobody can make one, as it has said; a copy that was there and has ended is no such reason.
+    bool is_refused(int32_t rank) const;
 
     // A number of this table: it grows when a rank is played by another process, or has lost its copy.
     uint32_t epoch() const { return epoch_; }

@@ -27,6 +27,9 @@ struct Request {
     // ... and the processes of these ranks stay behind as their copies.
     tree::Ranks copies{};
 
+    // Nothing is saved for later: these ranks get copies on other nodes.
+    tree::Ranks elsewhere{};
+
     // True for wishes of people and schedulers, and for one that ends the job: files are the place for it.
     bool is_to_last() const { return origin != "interval" || stop; }
 };

@@ -64,7 +64,11 @@ class FakeJob : public Job {
         return manifest;
     }
     std::string why_no_renewal(const launch::Renewal&) override { return no_renewal; }
-    wire::Renew next_world() override { return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}, {}}; }
+    wire::Renew next_world() override {
+        return wire::Renew{0, ++worlds, {"A=b"}, "mpich", "/lower", {}, {}, {}};
+    }
+    void start_copies(const tree::Ranks&, Generation) override {}
+    bool copies_have_started() const override { return true; }
     void renewed() override { ++renewals; }
 
     // Makes the counts that its ranks say of their message logs; by rank.

@@ -5,6 +5,8 @@
 
 #include "base/error.h"
 #include "root/plan/replicas.h"
+#include "root/plan/takeovers.h"
+#include "root/plan/written.h"
 
 namespace fermata::root {
 namespace {
@@ -28,9 +30,56 @@ TEST(Members, KnowWhoHasACopyAndWhyNot) {
     EXPECT_EQ(members.copy_of(0)->pid, 10);
     EXPECT_EQ(members.copy_of(1), nullptr);
     EXPECT_EQ(members.why_none(1), "it has a pipe");
+    EXPECT_TRUE(members.is_refused(1));
     EXPECT_EQ(members.why_none(3), "");
     members.made(1, {11, "a"});
     EXPECT_EQ(members.why_none(1), "");
+}
+
+TEST(Members, KnowOnWhichNodeACopyIs) {
+    Members members;
+    members.want(ranks({0, 1, 2}));
+    members.made(0, {10, "a", 1});
+    members.made(1, {11, "b", 2});
+    members.made(2, {12, "b", 2});
+    EXPECT_EQ(members.copies_on(2), ranks({1, 2}));
+    members.promoted(1);
+    members.ended(2, 12, "its node is lost");
+    EXPECT_TRUE(members.copies_on(2).empty());
+    EXPECT_FALSE(members.is_refused(2)) << "made again elsewhere";
+    EXPECT_EQ(members.copies_on(1), ranks({0}));
+    EXPECT_EQ(members.lacking(), ranks({1, 2}));
+}
+
+TEST(Written, SinceTheCopyWasMade) {
+    Written written;
+    written.add(1, false, 100);
+    written.add(1, true, 7);
+    written.copied(1, {90, 7});
+    written.add(1, false, 5);
+    EXPECT_EQ(written.moved(1), (Written::Bytes{15, 0}));
+    // Where the copy is, it is counted from where it was made; it has not written all of that again yet.
+    written.copied(1, {12, 0});
+    written.add(1, true, 3);
+    EXPECT_EQ(written.moved(1), (Written::Bytes{3, 3}));
+    EXPECT_EQ(written.moved(2), (Written::Bytes{0, 0}));
+}
+
+TEST(Takeovers, EachIsToldOnceAndNotTooEarly) {
+    Takeovers all;
+    EXPECT_FALSE(all.any());
+    all.add({3, 1, 100, "b", "was killed", "", false});
+    all.add({4, 2, 200, "b", "was killed", "", false});
+    EXPECT_TRUE(all.due(99).empty());
+    ASSERT_EQ(all.due(100).size(), 1u);
+    ASSERT_EQ(all.due(200).size(), 1u) << "the first one has been told";
+    EXPECT_EQ(all.to(1), ranks({3}));
+    EXPECT_TRUE(all.has(4));
+    EXPECT_EQ(all.over(4).from, "b");
+    EXPECT_EQ(all.over(4).rank, -1);
+    EXPECT_TRUE(all.any());
+    all.over(3);
+    EXPECT_FALSE(all.any());
 }
 
 TEST(Members, AreAnotherEpochWhenOneIsGone) {
