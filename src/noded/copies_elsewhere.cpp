@@ -173,7 +173,11 @@ void Ranks::start_arrived() {
 
 std::optional<std::pair<Rank, pid_t>> Ranks::has_caught_up() {
     for (auto& [rank, copy] : remote_copies_) {
-        if (copy.told || !copy.inflow || !copy.inflow->has_caught_up()) continue;
+        if (copy.told || !copy.inflow) continue;
+        // Its rank, or that one's node, is gone, or has given it up.
+        if (!copy.inflow->has_caught_up() && copy.inflow->is_over())
+            ::syscall(SYS_pidfd_send_signal, copy.child.process.get(), SIGKILL, nullptr, 0);
+        if (!copy.inflow->has_caught_up()) continue;
         copy.told = true;
         return std::pair(rank, copy.child.pid);
     }

@@ -100,7 +100,10 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
         if (copies_.logs.heard(*m))
             note(journal::Kind::log, {{"rank", m->rank}, {"held", m->held}, {"spilled", m->spilled}});
     } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
+        const bool waited_for = copies_.coming.contains(m->rank);
         copies_.coming.take_away(tree::Ranks(m->rank));
+        // On another node, from where nobody waits for it any more: its image may have gone.
+        if (!waited_for && node != start_.roster().node_of(m->rank)) return make_copies(kLaterMs), true;
         if (members_.refused(m->rank, m->why)) {
             say(fmt::format("rank {} on {} gets no copy: {}", m->rank, m->host, m->why));
             note_copy("refused", m->rank, m->host, 0, m->why);

@@ -69,7 +69,11 @@ class Root::Door : public Job {
     void renewed() override { root_.launcher_->renewed(); }
 
     void start_copies(const tree::Ranks& of, Generation images) override { root_.start_copies(of, images); }
-    bool copies_have_started() const override { return root_.copies_.coming.empty(); }
+    // Whoever is more urgent does not wait for them: they come nevertheless, or are made again.
+    bool copies_have_started() const override {
+        const auto& copies = root_.copies_;
+        return copies.coming.empty() || copies.waits || copies.takeovers.any() || !root_.requests_.empty();
+    }
 
     void tell(const wire::Message& message) override { root_.tree_.broadcast(message); }
     void tell(int daemon, const wire::Message& message) override { root_.tree_.send(daemon, message); }

@@ -9,6 +9,7 @@ namespace fermata::root {
 namespace {
 
 constexpr int64_t kMarginMs = 1000;
+constexpr int kMostFailures = 6;  // then once a minute
 
 }  // namespace
 
@@ -61,7 +62,8 @@ void Root::make_copies_elsewhere(const tree::Ranks& ranks) {
     if (copies_.waits || copies_.takeovers.any() || over()) return;
     // Ranks whose nodes have no other are next.
     if (!outcome.ok) spdlog::info("copies: {}", outcome.line);
-    if (!outcome.ok || !members_.lacking().empty()) make_copies(kLaterMs);
+    copies_.failures = outcome.ok ? 0 : std::min(copies_.failures + 1, kMostFailures);
+    if (!outcome.ok || !members_.lacking().empty()) make_copies(kLaterMs << copies_.failures);
 }
 
 // The ranks go on, and write their streams.

@@ -282,6 +282,7 @@ class Root {
         std::map<int32_t, wire::Cloned> cloned;  // in the attempt under way
         tree::Ranks coming;                      // other nodes are making these
         std::map<int, tree::Ranks> coming_to;    // likewise, by node
+        int failures = 0;                        // attempts in a row
         std::vector<std::string> lost_hosts;     // whose ranks have gone on
         LogSizes logs;
     } copies_;

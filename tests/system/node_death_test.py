@@ -37,9 +37,10 @@ class Copied:
         self.cluster.__enter__()
         names = [node.name for node in self.cluster.nodes]
         share = -(-self.ranks // len(names))
-        words = ["--launcher", "own", "--hosts", ",".join(f"{name}:{share}" for name in names), "--replicas", "all"]
-        env = dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh", **self.env)
-        self.job = Job.run(program(self.mpi), self.ranks, self.cwd, mpi=self.mpi, extra=words, env=env, on=self.cluster.nodes[0].on)
+        self.words = ["--launcher", "own", "--hosts", ",".join(f"{name}:{share}" for name in names)]
+        self.env = dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh", **self.env)
+        self.job = Job.run(program(self.mpi), self.ranks, self.cwd, mpi=self.mpi, extra=[*self.words, "--replicas", "all"],
+                           env=self.env, on=self.cluster.nodes[0].on)
         self.job.__enter__()
         return self
 
@@ -132,6 +133,23 @@ def cut(mpi):
         job.finish()
 
 
+def saved(mpi):
+    """Stopped by a checkpoint while the copies are on other nodes, continued on the same nodes, where they come again;
+    then the second node dies."""
+    with Scratch(f"node-death-{mpi}") as cwd, Copied(cwd, mpi, 2, 2) as job:
+        job.wait_for_copies()
+        job.further()
+        job.job.checkpoint("--stop")
+        lines = job.job.finish(expected=85)
+        with Job.restart(cwd, mpi=mpi, extra=job.words, env=job.env, on=job.cluster.nodes[0].on) as again:
+            job.job = again
+            job.wait_for_copies()
+            job.further()
+            job.cluster.nodes[1].kill()
+            lines += again.finish()
+        check(lines == job.native, f"{len(lines)} lines, natively {len(job.native)}")
+
+
 def unmasked(mpi):
     """The copy of the second node's rank has ended before: the job ends, and says so."""
     with Scratch(f"node-death-{mpi}") as cwd, Copied(cwd, mpi, 2, 2) as job:
@@ -146,7 +164,7 @@ def unmasked(mpi):
             place.empty()
 
 
-CASES = {f.__name__: f for f in (rank, node, both, third, cut, unmasked)}
+CASES = {f.__name__: f for f in (rank, node, both, third, cut, saved, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, mpi: CASES[name](mpi), CASES))

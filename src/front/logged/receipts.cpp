@@ -65,6 +65,16 @@ void post(Rank to, Vec<Line>&& lines) noexcept {
     letters->push_back(letter);
 }
 
+// Short letters, which the library has taken as soon as they are posted: of a long one it would wait for the
+// receiver, in MPI_Finalize, too, when nobody reads any more.
+void post_in_pieces(Rank to, const Vec<Line>& lines) noexcept {
+    constexpr size_t kLines = 24;
+    for (size_t at = 0; at < lines.size(); at += kLines) {
+        const auto begin = lines.begin() + static_cast<ptrdiff_t>(at);
+        post(to, Vec<Line>(begin, begin + static_cast<ptrdiff_t>(std::min(kLines, lines.size() - at))));
+    }
+}
+
 // Which members of a communicator have said what, at its first member.
 struct Heard {
     uint64_t comm;
@@ -194,7 +204,7 @@ void write_receipts() noexcept {
                                  replay::value(one.taken)});
         if (one.channel.source == own_rank()) hear(at->lines.back(), own_rank());
     }
-    for (To& to : all) post(to.rank, static_cast<Vec<Line>&&>(to.lines));
+    for (To& to : all) post_in_pieces(to.rank, to.lines);
 }
 
 void write_told(const CommObject& comm) noexcept {

@@ -95,8 +95,8 @@ int rebuild(char* error, size_t size) noexcept {
         return 1;
     }
     forget_library(log);
-    if (std::exchange(log.loaded, false)) return 0;
     spill_anew();
+    if (std::exchange(log.loaded, false)) return 0;
     for (const replay::Action& action : log.machine.recover(log.orders)) act(action);
     return 0;
 }
