@@ -54,7 +54,10 @@ void issue_if_outside(RequestObject* r) noexcept {
     if (!part.outside || part.way == Way::native) return;
     part.outside = false;
     machine().issued(number_of(r));
-    if (issue_call(r) != 0) refused_below(r);
+    const int rc = issue_call(r);
+    if (rc == 0) return;
+    r->real = 0;
+    if (!library_fails(r->collective->name, rc)) refused_below(r);
 }
 
 // The library's blocking call, from which the thread may be brought back.
@@ -67,7 +70,7 @@ void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
     int rc = 0;
     const bool returned = escapable(record, [&] { rc = native.call(native.context); });
     if (!returned) return;  // `part` says what is to be done now
-    if (rc != 0) refused_below(r);
+    if (rc != 0 && library_fails(r->collective->name, rc)) return;
     call_ended(r, rc);
 }
 

@@ -93,8 +93,16 @@ int begin(Call& call, RequestObject* r) noexcept {
     r->real = 0;
     if (stage != Stage::outside || !is_live()) return 0;
     log.machine.issued(no);
-    if (issue_message(r) != 0) fatal_line("fermata: the library refuses a message that is in the log");
+    hand_to_library(r);
     return 0;
+}
+
+void hand_to_library(RequestObject* r) noexcept {
+    const int rc = issue_message(r);
+    if (rc == 0) return;
+    r->real = 0;
+    if (!library_fails(r->what == What::send ? "MPI_Isend" : "MPI_Irecv", rc))
+        fatal_line("fermata: the library refuses a message that is in the log");
 }
 
 int issue_message(RequestObject* r) noexcept {
@@ -112,19 +120,24 @@ bool look_at(replay::RequestNo no) noexcept {
     mpi::Status status{};
     const int rc = LOWER(Test)(real_request(r), &flag, &status);
     if (flag == 0 && rc == 0) return false;
-    note_ended(r, status, rc);
-    return true;
+    return note_ended(r, status, rc);
 }
 
-void note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept {
+bool note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept {
     r->real = 0;
-    if (r->what == What::collective) return call_ended(r, rc);
+    if (rc != 0 && library_fails(r->what == What::collective ? r->collective->name : "a message", rc))
+        return false;
+    if (r->what == What::collective) {
+        call_ended(r, rc);
+        return true;
+    }
     r->status = status;
     r->error = rc;
     if (r->what == What::send)
         machine().completed(number_of(r));
     else
         machine().received(number_of(r), {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
+    return true;
 }
 
 void free_active(Call&, RequestObject* r) noexcept {
@@ -150,9 +163,10 @@ namespace {
 // One look; what it finds may be told.
 bool look_for(const CommObject& comm, int source, int tag, mpi::Status* status) noexcept {
     int flag = 0;
-    if (LOWER(Iprobe)(source, tag, real_of(&comm), &flag, status) != 0)
+    const int rc = LOWER(Iprobe)(source, tag, real_of(&comm), &flag, status);
+    if (rc != 0 && !library_fails("MPI_Iprobe", rc))
         fatal_line("fermata: MPI_Iprobe failed in a job with a message log");
-    if (flag == 0) return false;
+    if (rc != 0 || flag == 0) return false;
     const replay::Envelope found{rank_of(comm.world_of(status->source)), tag_of(status->tag)};
     for (;;) {
         const auto missing = machine().missing_for_probe(uid_of(comm), found);

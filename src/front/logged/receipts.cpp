@@ -35,8 +35,8 @@ void reap(Letters& all, const F& over) noexcept {
     for (size_t i = 0; i < all.size();) {
         Letter* letter = all[i];
         int flag = 0;
-        const bool lost = letter->restarts != front.restarts;
-        if (!lost) LOWER(Test)(&letter->real, &flag, nullptr);
+        bool lost = letter->restarts != front.restarts;
+        if (!lost) lost = LOWER(Test)(&letter->real, &flag, nullptr) != 0;  // a library that fails
         if (!lost && flag == 0) {
             i++;
             continue;
@@ -63,16 +63,6 @@ void post(Rank to, Vec<Line>&& lines) noexcept {
         return;
     }
     letters->push_back(letter);
-}
-
-// Short letters, which the library has taken as soon as they are posted: of a long one it would wait for the
-// receiver, in MPI_Finalize, too, when nobody reads any more.
-void post_in_pieces(Rank to, const Vec<Line>& lines) noexcept {
-    constexpr size_t kLines = 24;
-    for (size_t at = 0; at < lines.size(); at += kLines) {
-        const auto begin = lines.begin() + static_cast<ptrdiff_t>(at);
-        post(to, Vec<Line>(begin, begin + static_cast<ptrdiff_t>(std::min(kLines, lines.size() - at))));
-    }
 }
 
 // Which members of a communicator have said what, at its first member.
@@ -204,7 +194,7 @@ void write_receipts() noexcept {
                                  replay::value(one.taken)});
         if (one.channel.source == own_rank()) hear(at->lines.back(), own_rank());
     }
-    for (To& to : all) post_in_pieces(to.rank, to.lines);
+    for (To& to : all) post(to.rank, static_cast<Vec<Line>&&>(to.lines));
 }
 
 void write_told(const CommObject& comm) noexcept {
@@ -269,20 +259,20 @@ void exchange_receipts() noexcept {
 
 namespace {
 
-// Takes out what the library is through with; `over` hears of each.
+// Takes out what the library is through with; `over` hears of each, and whether it has not failed it.
 template <typename One, typename Request, typename Over>
 void take_complete(Vec<One>* all, const Request& request, const Over& over) noexcept {
     for (size_t i = 0; i < all->size();) {
         int flag = 0;
         mpi::Status status{};
-        LOWER(Test)(request((*all)[i]), &flag, &status);
-        if (flag == 0) {
+        const int rc = LOWER(Test)(request((*all)[i]), &flag, &status);
+        if (rc == 0 && flag == 0) {
             i++;
             continue;
         }
         const One one = (*all)[i];
         all->erase(all->begin() + static_cast<ptrdiff_t>(i));
-        over(one);
+        over(one, rc == 0 || !library_fails("what it was given out of the message log", rc));
     }
 }
 
@@ -293,13 +283,17 @@ void progress() noexcept {
     if (!is_live()) return see_whether_stream_ended();
     take_complete(
         &log.debts, [](Debt& one) { return &one.real; },
-        [&log](const Debt& one) { log.machine.paid(one.comm, one.instance); });
+        [&log](const Debt& one, bool good) {
+            if (good) log.machine.paid(one.comm, one.instance);
+        });
     take_complete(
         &log.again, [](Again& one) { return &one.real; },
-        [&log](const Again& one) { log.machine.sent_from_log(one.channel, one.number); });
+        [&log](const Again& one, bool good) {
+            if (good) log.machine.sent_from_log(one.channel, one.number);
+        });
     take_complete(
         &log.left, [](RequestObject* r) { return real_request(r); },
-        [](RequestObject* r) {
+        [](RequestObject* r, bool) {  // the log has it
             r->real = 0;
             release_request(r);
         });

@@ -11,13 +11,14 @@
 namespace fermata::front::logged {
 namespace {
 
-void must(int rc) noexcept {
-    if (rc != 0) fatal_line("fermata: the new library refuses what is in the message log");
+// It may fail already, since another rank has died.
+void must(const char* call, int rc) noexcept {
+    if (!library_fails(call, rc)) fatal_line("fermata: the new library refuses what is in the message log");
 }
 
 void issue_again(replay::RequestNo request) noexcept {
     machine().issued(request);
-    must(issue_message(find(request)));
+    hand_to_library(find(request));
 }
 void do_it(const replay::SendOpen& action) noexcept { issue_again(action.request); }
 void do_it(const replay::Post& action) noexcept { issue_again(action.request); }
@@ -26,9 +27,10 @@ void do_it(const replay::SendLogged& action) noexcept {
     const replay::Logged* entry = machine().logged(action.channel, action.number);
     const CommObject* comm = find(action.channel.comm);
     Again again{action.channel, action.number, {}};
-    must(LOWER(Isend)(entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()), real_byte(),
-                      rank_in(*comm, action.channel.destination), static_cast<int>(action.channel.tag),
-                      real_of(comm), &again.real));
+    const int rc = LOWER(Isend)(entry->bytes.data(), static_cast<mpi::Count>(entry->bytes.size()),
+                                real_byte(), rank_in(*comm, action.channel.destination),
+                                static_cast<int>(action.channel.tag), real_of(comm), &again.real);
+    if (rc != 0) return must("MPI_Isend", rc);
     the_log().again.push_back(again);
 }
 // A blocking call is issued by its thread, which finds here how.
@@ -42,7 +44,10 @@ void do_it(const replay::Take& action) noexcept {
     part.outside = action.way == replay::Way::native;
     if (part.outside) return;
     machine().issued(action.request);
-    must(issue_call(r));
+    if (const int rc = issue_call(r); rc != 0) {
+        r->real = 0;
+        must("a collective", rc);
+    }
 }
 void do_it(const replay::Pay& action) noexcept { owe(action); }
 
@@ -65,6 +70,7 @@ void forget_library(Log& log) noexcept {
     log.left.clear();
     log.debts.clear();
     log.again.clear();
+    log.failing = {};
 }
 
 const replay::Orders* orders() noexcept { return on() && the_log().ordered ? &the_log().orders : nullptr; }

@@ -160,8 +160,9 @@ void owe(const replay::Pay& pay) noexcept {
         Debt debt{pay.comm, pay.instance, {}};
         const int rc = goes_on_bytes(part) ? issue_on_bytes(part, *kept.on, entry->result, &debt.real)
                                            : reduce(part, *kept.on, &debt.real);
-        if (rc != 0) fatal_line("fermata: the library refuses a collective of the message log");
-        log.debts.push_back(debt);
+        if (rc == 0) log.debts.push_back(debt);
+        if (rc != 0 && !library_fails("a collective of the log", rc))
+            fatal_line("fermata: the library refuses a collective of the message log");
         return;
     }
     fatal_line("fermata: a collective that other ranks need is not in the message log");

@@ -51,6 +51,13 @@ struct Bound {
     const char* place = "";  // of its files; lower half's string
 };
 
+// A call that the library has failed, though nobody made a mistake (failing.cpp).
+struct Failing {
+    uint64_t since = 0;  // ns; 0: there is none
+    const char* call = "";
+    int rc = 0;
+};
+
 struct Log {
     explicit Log(const replay::Buffers& buffers) noexcept : machine(own_rank(), buffers, replay::Options{}) {}
 
@@ -70,6 +77,7 @@ struct Log {
     uint64_t consumed = 0;                  // calls that have told of messages since the last receipts
     uint64_t consumed_bytes = 0;            // ... of so many bytes
     bool asked = false;                     // somebody waits for receipts
+    Failing failing{};
     SpillFiles files;
     Bound bound;
     uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
@@ -90,15 +98,23 @@ int rank_in(const CommObject& comm, Rank rank) noexcept;
 
 // ---- the library
 
-// Hands a send or a receive to the library; an error class.
+// Hands a send or a receive to the library, which may fail it; and gives an error class.
+void hand_to_library(RequestObject* r) noexcept;
 int issue_message(RequestObject* r) noexcept;
 // A collective, in the form that its part says.
 int issue_call(RequestObject* r) noexcept;
 // Asks the library once; true: the machine knows something new.
 bool look_at(replay::RequestNo no) noexcept;
-// The library is through with it; with a collective.
-void note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept;
+// The library is through with it; with a collective. False: it has failed it.
+bool note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept;
 void call_ended(RequestObject* r, int rc) noexcept;
+
+// ---- failing.cpp
+
+// True: it is not the program's mistake. What the call was for is open still: a new library gets it.
+bool library_fails(const char* call, int rc) noexcept;
+// Ends the job when none comes.
+void see_whether_it_was_replaced() noexcept;
 
 // ---- forms on bytes (redo.cpp)
 

@@ -86,6 +86,7 @@ void Rounds::next() noexcept {
         }
     }
     progress();
+    see_whether_it_was_replaced();
     hear_what_is_stable();
     say_what_was_consumed(turns_);
     if (++turns_ < 64)
