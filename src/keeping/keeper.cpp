@@ -44,12 +44,12 @@ LevelName Keeper::first_level() const {
     return on() ? store::level_of(means_.settings.levels.first()) : LevelName::files;
 }
 
-void Keeper::ask_for_room(uint32_t epoch, Generation generation, Medium medium) {
+void Keeper::ask_for_room(uint32_t epoch, Generation generation, Medium medium, const tree::Ranks& ranks) {
     always(static_cast<bool>(generation), "room for no generation");
     epoch_ = epoch;
     rooms_.clear();
     asked_hosts_ = means_.nodes.hosts_with_ranks();
-    means_.nodes.tell(wire::MakeRoom{epoch, generation, medium});
+    means_.nodes.tell(wire::MakeRoom{epoch, generation, medium, ranks.runs()});
 }
 
 bool Keeper::room_everywhere() const {

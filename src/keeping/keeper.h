@@ -34,7 +34,8 @@ class Keeper {
 
     // The level where the next generation goes, unless it is to last.
     store::LevelName first_level() const;
-    void ask_for_room(uint32_t epoch, Generation generation, Medium medium);
+    // `ranks` will save; none: all.
+    void ask_for_room(uint32_t epoch, Generation generation, Medium medium, const tree::Ranks& ranks = {});
     // "": every node has room, or not all have answered yet.
     std::string why_no_room() const;
     bool room_everywhere() const;

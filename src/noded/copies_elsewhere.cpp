@@ -7,8 +7,10 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <cstdlib>
 #include <utility>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "noded/ranks.h"
@@ -18,6 +20,12 @@ namespace fermata::noded {
 namespace {
 
 constexpr int64_t kStreamMs = 2000;  // for the rest of the stream to leave, after the rank's end
+
+// More than any life of the rank has had: what a front keeps of a library is the library's by this number.
+uint32_t restarts_of(const std::vector<std::string>& environment, uint32_t world) {
+    const std::string before = value_in(environment, "FERMATA_RESTARTS");
+    return static_cast<uint32_t>(std::strtoul(before.c_str(), nullptr, 10)) + world;
+}
 
 // Over what there is of that name.
 void set_in(std::vector<std::string>& environment, const std::string& word) {
@@ -131,6 +139,7 @@ bool Ranks::is_copys_helper(pid_t pid) const {
 
 // Those whose libraries' servers are there by now.
 void Ranks::start_arrived() {
+    if (copies_end_) arrivals_.clear();
     for (auto at = arrivals_.begin(); at != arrivals_.end();) {
         if (!at->second.world->ready()) {
             ++at;
@@ -155,7 +164,7 @@ void Ranks::start_arrived() {
                  {"FERMATA_RESTORE=" + arrival.directory,
                   fmt::format("FERMATA_GENERATION={}", arrival.order.generation.number()),
                   fmt::format("FERMATA_COPY_OF={}/{}", arrival.order.rank, arrival.order.ranks),
-                  fmt::format("FERMATA_RESTARTS={}", arrival.order.world)})
+                  fmt::format("FERMATA_RESTARTS={}", restarts_of(spec.environment, arrival.order.world))})
                 set_in(spec.environment, word);
             spec.input = null.get();
             spec.output = output.get();

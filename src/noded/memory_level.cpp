@@ -27,6 +27,11 @@ level::Memory& MemoryLevel::memory(Medium medium) {
     return *its.memory;
 }
 
+std::string MemoryLevel::images() {
+    memory();  // whose server it is
+    return shelf(Medium::memory).addresses();
+}
+
 std::string MemoryLevel::streams() {
     if (!streams_)
         streams_ = std::make_unique<transfer::Server>(memory().folder(), job_.number, job_.key,

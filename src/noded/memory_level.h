@@ -54,7 +54,7 @@ class MemoryLevel {
     // ---- for copies on other nodes
 
     // Where images of this node's memory are read, and where streams begin that last longer than these.
-    std::string images() { return memory(), shelf(Medium::memory).addresses(); }
+    std::string images();
     std::string streams();
     // What makes a copy of this order has to read, and its directory.
     void expect(const wire::StartCopy& order);

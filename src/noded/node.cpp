@@ -67,8 +67,9 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
 }
 
 void Node::start_ranks_as(uint32_t number) {
-    ranks_ = std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir()},
-                                     [this](const wire::Message& message) { branch_.say(message); });
+    ranks_ =
+        std::make_unique<Ranks>(Ranks::Place{number, config_.node, config_.node_dir(), config_.message_log},
+                                [this](const wire::Message& message) { branch_.say(message); });
     ranks_->refuse = [this](const std::string& why) { refuse_renewal(why); };
     ranks_->left = [this](pid_t old) { shared_names_.gone(old); };
     ranks_->promoted = [this](Rank rank, pid_t pid, const std::string& how) { promoted(rank, pid, how); };
@@ -78,7 +79,6 @@ void Node::start_ranks_as(uint32_t number) {
         const auto stream = streams_.find(rank);
         return stream && !stream->is_closed();
     };
-    ranks_->streams.stream_ends = [](Rank) {};
     ranks_->streams.stream_has_ended = [this](Rank rank) {
         const auto stream = streams_.find(rank);
         return !stream || stream->is_closed() || stream->is_broken() ||
@@ -338,7 +338,7 @@ void Node::from_root(const wire::Message& message) {
     if (auto* m = std::get_if<wire::TakePlace>(&message)) return take_place(*m);
     if (auto* m = std::get_if<wire::CopyGone>(&message)) return copy_gone(*m);
     if (ranks_ && ranks_->from_root(message)) return;
-    if (memory_.from_root(message, ranks_here())) return;
+    if (memory_.from_root(message, ranks_here(message))) return;
     branch_.tally().ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -405,9 +405,13 @@ wire::Message Node::filled(wire::Message message) const {
     return memory_.filled(std::move(message));
 }
 
-MemoryLevel::Ranks Node::ranks_here() const {
+// Those that the message speaks of.
+MemoryLevel::Ranks Node::ranks_here(const wire::Message& message) const {
     MemoryLevel::Ranks here;
+    auto* room = std::get_if<wire::MakeRoom>(&message);
+    const auto of = room && !room->ranks.empty() ? tree::Ranks::of(room->ranks) : std::nullopt;
     for (auto& agent : agents_) {
+        if (of && !of->contains(agent->rank)) continue;
         if (agent->ours && agent->pid > 0) here.pids.push_back(agent->pid);
         if (agent->rank < 0 && agent->loads >= 0) here.waiting.push_back(agent->loads);
     }

@@ -87,7 +87,7 @@ class Node {
     void drop(size_t index);
     void hand_out(const wire::Places& places);
     void hand_out(const wire::LogOrders& all);
-    MemoryLevel::Ranks ranks_here() const;
+    MemoryLevel::Ranks ranks_here(const wire::Message& message) const;
     void leave_directory();
     void broadcast(const wire::Message& message);
     wire::Message filled(wire::Message message) const;

@@ -84,6 +84,9 @@ void Node::streams(Agent& agent, const wire::Streams& message) {
         agent.channel.send(wire::Go{});
     } catch (const std::exception& error) {
         spdlog::warn("rank {} on {}: {}", message.rank, config_.node, error.what());
+        if (agent.rank >= 0) return static_cast<void>(agent.channel.send(wire::CopyGone{agent.rank}));
+        no_copy_here(agent.follows, error.what());
+        ranks_->end_copies(tree::Ranks(agent.follows));
     }
 }
 

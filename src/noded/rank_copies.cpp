@@ -153,6 +153,7 @@ void Ranks::end_copies(const tree::Ranks& of) {
     }
     for (auto& [rank, copy] : remote_copies_)
         if (of.contains(number(rank))) kill(copy.child);
+    std::erase_if(arrivals_, [&](auto& one) { return of.contains(number(one.first)); });
 }
 
 void Ranks::end_copies() {

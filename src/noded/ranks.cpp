@@ -228,6 +228,8 @@ std::vector<std::string> Ranks::environment_of(Rank rank, size_t nth, size_t all
         set("MPI_LOCALRANKID", nth);
         set("MPI_LOCALNRANKS", all);
         variables.try_emplace("GFORTRAN_UNBUFFERED_PRECONNECTED", "y");
+        // Else its reductions add up node by node, and a rank that goes on elsewhere changes the last bits.
+        if (place_.ranks_move && launch_->hosts.size() > 1) variables.try_emplace("MPIR_CVAR_NOLOCAL", "1");
     }
     for (auto& [name, value] : pmi) variables[name] = value;
     std::vector<std::string> words;
@@ -249,7 +251,7 @@ void Ranks::renew(const wire::Renew& order) {
     if (there != ranks_.size()) fail("other ranks are here than the order of a renewal names");
     renewal_.under_way = true;
     renewal_.mpi = order.mpi;
-    next_lower_ = order.lower;
+    renewal_.lower = order.lower;
     copies_wanted_ = tree::Ranks::of(order.copies).value_or(tree::Ranks());
     if (ranks_.empty()) return;
     world.check();
@@ -298,7 +300,7 @@ void Ranks::renewed(bool goes_on) {
         if (!copies_wanted_.empty() && pmi_) copys_worlds_.push_back(std::move(pmi_));
         pmi_ = std::move(next_);  // none where no rank is left
         launch_->mpi = renewal_.mpi;
-        lower_ = next_lower_;
+        lower_ = renewal_.lower;
         if (pmi_) connect(*pmi_);
         for (auto& rank : ranks_) rank->moves = rank->known = true;
     }
@@ -412,9 +414,7 @@ void Ranks::watch(Started& rank, short revents) {
         rank.ended = now;
         if (rank.rank == Rank(0) && input_) input_->close();
         rank.leaves = goes_on_elsewhere(rank, status);
-        if (rank.leaves) {
-            streams.stream_ends(rank.rank);
-        } else {
+        if (!rank.leaves) {
             if (status != 0) end_copies();  // the job ends, and nobody's death is masked any more
             if (ended) ended(rank.rank);
         }

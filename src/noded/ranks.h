@@ -25,9 +25,10 @@ namespace fermata::noded {
 class Ranks {
   public:
     struct Place {
-        uint32_t node = 0;      // this daemon's number in the launcher's list
-        std::string name;       // of the node, for people
-        std::string directory;  // this daemon's own
+        uint32_t node = 0;        // this daemon's number in the launcher's list
+        std::string name;         // of the node, for people
+        std::string directory;    // this daemon's own
+        bool ranks_move = false;  // their copies on other nodes may take their places
     };
     Ranks(Place place, std::function<void(const wire::Message&)> up);
 
@@ -96,8 +97,6 @@ class Ranks {
     // The streams of ranks here to their copies on other nodes are carried by somebody else.
     struct Streams {
         std::function<bool(Rank)> copy_is_elsewhere;
-        // The rank has died: what it has written of its stream is to be sent, and the stream to be ended.
-        std::function<void(Rank)> stream_ends;
         std::function<bool(Rank)> stream_has_ended;
         // The copy is there no more, and nobody needs the stream.
         std::function<void(Rank)> copy_is_gone;
@@ -182,14 +181,14 @@ class Ranks {
         std::unique_ptr<PmiEnds> world;
     };
     std::map<Rank, Arrival> arrivals_;  // no process yet: their libraries' servers are being made
-    std::string lower_, next_lower_;    // the program of lower halves of the newest world; "" = the launch's
+    std::string lower_;                 // the program of lower halves of the newest world; "" = the launch's
     std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
     tree::Ranks copies_wanted_;                           // in the newest renewal
     tree::Ranks copies_unwanted_;                         // being ended
     bool copies_end_ = false;                             // those that come, too
     struct {
         bool under_way = false;            // also where no rank is
-        std::string mpi;                   // the library there
+        std::string mpi, lower;            // the library there, the program of lower halves
         std::optional<wire::Renew> order;  // ranks have not been invited yet
         bool strangers = false;            // one was given up: its children may be there
     } renewal_;

@@ -5,6 +5,7 @@
 #include <nlohmann/json.hpp>
 
 #include "base/log.h"
+#include "root/control/json.h"
 #include "root/plan/replicas.h"
 #include "root/root.h"
 
@@ -15,7 +16,6 @@ using nlohmann::json;
 namespace {
 
 constexpr int kTries = 4;
-constexpr size_t kMostListed = 4096;
 
 Request renewal(const char* origin, tree::Ranks copies) {
     Request request{origin, false, 0, -1};
@@ -85,6 +85,9 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Injected>(&message)) {
         injected(*m);
     } else if (auto* m = std::get_if<wire::CopyMade>(&message)) {
+        // Too late: its rank writes its stream for nobody, and it may miss what others know.
+        if (node != start_.roster().node_of(m->rank) && !copies_.coming.contains(m->rank))
+            return tree_.broadcast(wire::EndCopies{tree::Ranks(m->rank).runs()}), true;
         copies_.coming.take_away(tree::Ranks(m->rank));
         const bool wanted = members_.made(m->rank, {m->pid, m->host, node});
         note_copy("made", m->rank, m->host, m->pid, "");

@@ -69,7 +69,7 @@ class Root::Door : public Job {
     void renewed() override { root_.launcher_->renewed(); }
 
     void start_copies(const tree::Ranks& of, Generation images) override { root_.start_copies(of, images); }
-    // Whoever is more urgent does not wait for them: they come nevertheless, or are made again.
+    // Whoever is more urgent does not wait for them: they are made again.
     bool copies_have_started() const override {
         const auto& copies = root_.copies_;
         return copies.coming.empty() || copies.waits || copies.takeovers.any() || !root_.requests_.empty();

@@ -56,6 +56,8 @@ void Root::make_copies_elsewhere(const tree::Ranks& ranks) {
     const Outcome outcome = checkpoint_.take(request, store::LevelName::memory, 0);
     copies_.makes = false;
     copies_.coming = {};
+    for (auto& [rank, said] : copies_.cloned)
+        if (!members_.copy_of(rank)) copy_is_gone(rank, -1);
     copies_.trouble = outcome.ok ? "" : outcome.line;
     note(journal::Kind::renewal,
          {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}, {"origin", "copies"}});

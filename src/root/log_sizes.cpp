@@ -2,15 +2,11 @@
 
 #include <nlohmann/json.hpp>
 
+#include "root/control/json.h"
+
 namespace fermata::root {
 
 using nlohmann::json;
-
-namespace {
-
-constexpr size_t kMostListed = 4096;
-
-}  // namespace
 
 bool LogSizes::heard(const wire::LogSize& said) {
     Size& size = sizes_[said.rank];

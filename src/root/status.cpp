@@ -14,8 +14,6 @@ using nlohmann::json;
 
 namespace {
 
-constexpr int32_t kMostListed = 4096;  // ranks
-
 // In order, and not all of a very large job: it would be megabytes, for a person or a script that wants to
 // know how the job is.
 json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>& nodes) {
@@ -30,7 +28,7 @@ json ranks_json(const tree::Roster& roster, const std::map<int, tree::NodeInfo>&
         auto pid_of = place.pids.begin();
         place.ranks.each([&all, &pid_of, node](int32_t rank) {
             int32_t pid = *pid_of++;
-            if (rank < kMostListed) all.push_back({rank, pid, &node->second.host});
+            if (static_cast<size_t>(rank) < kMostListed) all.push_back({rank, pid, &node->second.host});
         });
     }
     std::sort(all.begin(), all.end(), [](const Rank& a, const Rank& b) { return a.number < b.number; });

@@ -25,9 +25,10 @@ struct MakeRoom {
     uint32_t epoch = 0;
     Generation generation;
     Medium medium = Medium::memory;
+    std::vector<Run> ranks{};  // that will save; none: all
     template <class F>
     void each(F&& f) {
-        f(epoch, generation, medium);
+        f(epoch, generation, medium, ranks);
     }
 };
 

@@ -151,14 +151,14 @@ void Checkpoint::tell_ranks() {
 void Checkpoint::make_room(double end) {
     if (attempt_.level != store::LevelName::files) {
         keeper_.ask_for_room(attempt_.epoch, Generation(attempt_.generation.number),
-                             store::medium_of(attempt_.level));
+                             store::medium_of(attempt_.level), attempt_.copied);
         until([&] { return keeper_.room_everywhere() || !keeper_.why_no_room().empty(); }, end,
               "every node to look for room");
         if (const std::string why = keeper_.why_no_room(); !why.empty()) {
             const char* there = attempt_.level == store::LevelName::memory ? "memory" : "local directories";
             attempt_.level = store::LevelName::files;
             keeper_.clean_up();
-            if (!attempt_.for_copies)
+            if (attempt_.copied.empty())
                 say(fmt::format("{} goes to files, not to {}: {}",
                                 Generation(attempt_.generation.number).name(), there, why));
         }
@@ -208,9 +208,6 @@ void Checkpoint::save(const Request& request, double end) {
     // Nobody goes on after the last one.
     if (request.stop) options.forked = false;
     const bool forked = options.forked;
-    auto check = [&] {
-        if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
-    };
     // Images may refer to this one: a rank cannot know whether its last one was committed.
     const bool on_nodes = attempt_.level != store::LevelName::files;
     options.base = keeper_.on() ? keeper_.base_at(attempt_.level).number() : newest_.number();
@@ -222,26 +219,33 @@ void Checkpoint::save(const Request& request, double end) {
     if (settings_.message_log) order.uses = shared_of_ranks();
     ask(order);
     if (attempt_.parts.together()) {
-        until([&] { return check(), heard.sized == all; }, end, "every rank to say its size");
+        until([&] { return give_up_on_save_error(), heard.sized == all; }, end, "every rank to say its size");
         lay_out_parts();
     }
-    if (forked) {
-        // Writers hold the ranks' memory: the job goes on while they write.
-        until([&] { return check(), heard.captured.ranks == all || heard.saved == all; }, end,
-              "every rank to be captured");
-        job_.tell(wire::Resume{attempt_.epoch});
-        attempt_.going_on = monotonic_s();
-        enter("save");
-    }
-    until([&] { return check(), heard.saved == all; }, end, "every rank to write its image");
-    if (!forked) {
-        // The ranks suspend their threads and write in one go: the agents' clocks tell where one ends.
-        leave_phase();
-        auto& [name, seconds] = attempt_.outcome.phases.back();
-        double both = seconds;
-        seconds = std::min(both, static_cast<double>(heard.suspend_us) * 1e-6);
-        attempt_.outcome.phases.emplace_back("save", both - seconds);
-    }
+    if (forked) return written_behind(end);
+    until([&] { return give_up_on_save_error(), heard.saved == all; }, end, "every rank to write its image");
+    // The ranks suspend their threads and write in one go: the agents' clocks tell where one ends.
+    leave_phase();
+    auto& [name, seconds] = attempt_.outcome.phases.back();
+    double both = seconds;
+    seconds = std::min(both, static_cast<double>(heard.suspend_us) * 1e-6);
+    attempt_.outcome.phases.emplace_back("save", both - seconds);
+}
+
+void Checkpoint::give_up_on_save_error() const {
+    if (const std::string& error = tally_.answers().save_error; !error.empty()) throw Abandoned{error};
+}
+
+// Writers hold the ranks' memory: the job goes on while they write.
+void Checkpoint::written_behind(double end) {
+    const auto& heard = tally_.answers();
+    const auto all = job_.ranks();
+    until([&] { return give_up_on_save_error(), heard.captured.ranks == all || heard.saved == all; }, end,
+          "every rank to be captured");
+    job_.tell(wire::Resume{attempt_.epoch});
+    attempt_.going_on = monotonic_s();
+    enter("save");
+    until([&] { return give_up_on_save_error(), heard.saved == all; }, end, "every rank to write its image");
 }
 
 // By rank, its answer to AskLog.

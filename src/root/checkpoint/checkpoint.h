@@ -63,12 +63,12 @@ class Checkpoint {
         bool in_progress = false;
         bool begun = false;  // ranks have heard of it, and it can be taken back
         bool cancelled = false;
-        std::string disturbed;    // "" = the tree has not changed since it began
-        bool stops = false;       // the job ends with it
-        bool for_copies = false;  // nothing of it is kept
-        int client = -1;          // who asked and hears of each phase
-        uint64_t expected = 0;    // bytes
-        std::string phase;        // empty = none
+        std::string disturbed;  // "" = the tree has not changed since it began
+        bool stops = false;     // the job ends with it
+        tree::Ranks copied;     // for their copies on other nodes: nothing of it is kept; none: it is
+        int client = -1;        // who asked and hears of each phase
+        uint64_t expected = 0;  // bytes
+        std::string phase;      // empty = none
         int64_t phase_start_us = 0;
         double start = 0, standing = 0, going_on = 0;  // s; going_on: 0 = the ranks stand until the commit
         std::string last_heard;                        // host of the node daemon whose answer came last
@@ -91,10 +91,13 @@ class Checkpoint {
     void renew(const Request& request, double end);
     void copy_elsewhere(const Request& request, double end);
     void save_for_copies(const Request& request, double end);
+    void start_copies(const Request& request, double end);
     void make_room(double end);
     void freeze(double end);
     void drain(double end);
     void save(const Request& request, double end);
+    void written_behind(double end);
+    void give_up_on_save_error() const;
     std::vector<uint32_t> daemon_of_ranks() const;
     std::vector<wire::Bytes> shared_of_ranks() const;
     std::vector<std::string> nodes_of_ranks() const;

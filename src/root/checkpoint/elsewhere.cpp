@@ -1,14 +1,15 @@
 // Copies of ranks on other nodes: all ranks stand for a moment, those that get copies begin their streams and
 // leave images of themselves in the memory of their nodes, and other nodes make processes of these. Nothing
 // is committed: the images are of no use to anybody else.
+#include <utility>
+
 #include "base/clock.h"
-#include "base/error.h"
 #include "root/checkpoint/checkpoint.h"
 
 namespace fermata::root {
 
 void Checkpoint::copy_elsewhere(const Request& request, double end) {
-    attempt_.for_copies = true;
+    attempt_.copied = request.elsewhere;
     begin(end);
     if (attempt_.level != store::LevelName::memory) {
         store_.abandon(std::exchange(attempt_.generation, {}));
@@ -24,40 +25,33 @@ void Checkpoint::copy_elsewhere(const Request& request, double end) {
     attempt_.begun = false;  // of the ranks' side nothing is left to be taken back
 
     enter("send");
-    job_.start_copies(request.elsewhere, attempt_.outcome.generation);
-    try {
-        until([&] { return job_.copies_have_started(); }, monotonic_s() + settings_.limits.save,
-              "other nodes to make copies of ranks");
-    } catch (...) {
-        store_.abandon(std::exchange(attempt_.generation, {}));
-        keeper_.clean_up();
-        throw;
-    }
+    start_copies(request, monotonic_s() + settings_.limits.save);
     leave_phase();
-    store_.abandon(std::exchange(attempt_.generation, {}));
-    keeper_.clean_up();
     attempt_.outcome.ok = true;
     attempt_.outcome.seconds = monotonic_s() - attempt_.start;
 }
 
-// A child of each such rank writes while the job goes on.
 void Checkpoint::save_for_copies(const Request& request, double end) {
-    const auto& heard = tally_.answers();
-    const auto all = job_.ranks();
     image::SaveOptions options;
     options.forked = true;
     wire::Save order{attempt_.epoch, "", attempt_.outcome.generation, options.to_text()};
     order.uses = shared_of_ranks();
     order.copies = request.elsewhere.runs();
     ask(order);
-    const auto check = [&] {
-        if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
-    };
-    until([&] { return check(), heard.captured.ranks == all || heard.saved == all; }, end,
-          "every rank to be captured");
-    job_.tell(wire::Resume{attempt_.epoch});
-    enter("save");
-    until([&] { return check(), heard.saved == all; }, end, "images for copies to be written");
+    written_behind(end);
+}
+
+// The images go, whatever became of the copies.
+void Checkpoint::start_copies(const Request& request, double end) {
+    struct Images {
+        Checkpoint& of;
+        ~Images() {
+            of.store_.abandon(std::exchange(of.attempt_.generation, {}));
+            of.keeper_.clean_up();
+        }
+    } images{*this};
+    job_.start_copies(request.elsewhere, attempt_.outcome.generation);
+    until([&] { return job_.copies_have_started(); }, end, "other nodes to make copies of ranks");
 }
 
 }  // namespace fermata::root

@@ -44,12 +44,8 @@ void Checkpoint::renew(const Request& request, double end) {
     ask(order);
     const auto& heard = tally_.answers();
     const double limit = request.timeout > 0 ? end : monotonic_s() + settings_.limits.save;
-    until(
-        [&] {
-            if (!heard.save_error.empty()) throw Abandoned{heard.save_error};
-            return heard.saved == job_.ranks();
-        },
-        limit, "every rank to start its new libraries");
+    until([&] { return give_up_on_save_error(), heard.saved == job_.ranks(); }, limit,
+          "every rank to start its new libraries");
     attempt_.begun = false;  // some may be on their way to where there is no way back from
     enter("resume");
     resume(false);

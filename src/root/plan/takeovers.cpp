@@ -22,10 +22,6 @@ Takeovers::One Takeovers::over(int32_t rank) {
     return one;
 }
 
-bool Takeovers::has(int32_t rank) const {
-    return std::any_of(all_.begin(), all_.end(), [rank](auto& one) { return one.rank == rank; });
-}
-
 tree::Ranks Takeovers::to(int node) const {
     tree::Ranks ranks;
     for (const One& one : all_)

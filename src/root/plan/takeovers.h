@@ -28,7 +28,6 @@ class Takeovers {
     // nothing.
     One over(int32_t rank);
     bool any() const { return !all_.empty(); }
-    bool has(int32_t rank) const;
     // Ranks that wait for copies on this node.
     tree::Ranks to(int node) const;
 

@@ -10,6 +10,7 @@
 #include <filesystem>
 #include <thread>
 
+#include "fake_settings.h"
 #include "root/root.h"
 #include "tree/local_socket.h"
 #include "wire/auth.h"
@@ -48,14 +49,7 @@ class FakeLauncher : public launch::Launcher {
 class LauncherTest : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/fermata-launcher-test-XXXXXX";
-        ASSERT_NE(::mkdtemp(name), nullptr);
-        directory = name;
-        settings.job = "fake";
-        settings.job_id = "00000000000000070000000000000000";
-        settings.job_number = 7;
-        settings.ckpt_dir = directory + "/ckpt";
-        settings.command = {"program"};
+        settings = fake_settings(&directory);
         root = std::make_unique<Root>(settings, wire::random_key());
         root->listen_at(tree::listen_local(directory, "control"));
     }

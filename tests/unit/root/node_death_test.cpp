@@ -9,6 +9,7 @@
 #include <mutex>
 #include <thread>
 
+#include "fake_settings.h"
 #include "root/root.h"
 #include "tree/local_socket.h"
 #include "tree/root_address.h"
@@ -112,11 +113,10 @@ class Daemon {
         if (auto* order = std::get_if<wire::Order>(&message)) {
             auto inner = wire::unwrapped(order->frame);
             if (!inner) return;
-            // No copies are made: there is no room for images.
-            if (auto* room = std::get_if<wire::MakeRoom>(&*inner))
-                channel_.send(wire::Room{room->epoch, host_, "none", ""});
-            else
-                heard_.push_back(std::move(*inner));
+            if (!makes_copies(*inner)) heard_.push_back(std::move(*inner));
+        } else if (auto* start = std::get_if<wire::StartCopy>(&message)) {
+            heard_.push_back(*start);
+            if (start->rank != late_) channel_.send(wire::CopyMade{start->rank, 20 + start->rank, host_});
         } else if (auto* parent = std::get_if<wire::Parent>(&message)) {
             number = parent->node;
         } else if (auto* roll = std::get_if<wire::Roll>(&message)) {
@@ -126,6 +126,37 @@ class Daemon {
             heard_.push_back(std::move(message));
         }
     }
+    // What ranks and their daemon answer while copies are made on other nodes; rank 1 gets none.
+    bool makes_copies(const wire::Message& order) {
+        std::vector<wire::Run> ranks;
+        for (const wire::Group& group : groups_) ranks.push_back(group.ranks.front());
+        const auto all = static_cast<uint32_t>(ranks.size());
+        if (auto* room = std::get_if<wire::MakeRoom>(&order)) {
+            channel_.send(wire::Room{room->epoch, host_, "", ""});
+        } else if (auto* begin = std::get_if<wire::Begin>(&order)) {
+            channel_.send(wire::LogsSaid{begin->epoch, ranks, std::vector<wire::Bytes>(all)});
+        } else if (auto* ask = std::get_if<wire::AskLog>(&order)) {
+            channel_.send(wire::LogsSaid{ask->epoch, ranks, std::vector<wire::Bytes>(all)});
+        } else if (auto* save = std::get_if<wire::Save>(&order)) {
+            for (const wire::Run& rank : ranks)
+                if (rank.first == 1)
+                    channel_.send(wire::NoCopy{1, host_, "of a test"});
+                else
+                    channel_.send(wire::Cloned{rank.first, host_, "", "", rank.first == 2 ? 4u : 0u, 0});
+            channel_.send(wire::Captured{save->epoch, all});
+            channel_.send(wire::Images{save->epoch, ranks, std::vector<wire::ImageRecord>(all), 0, {}, ""});
+        } else if (auto* resume = std::get_if<wire::Resume>(&order)) {
+            channel_.send(wire::Resumed{resume->epoch, all});
+        } else {
+            return false;
+        }
+        return true;
+    }
+
+  public:
+    int32_t late_ = -1;  // this rank's copy does not come
+
+  private:
     std::string host_;
     tree::Channel channel_;
     std::vector<wire::Group> groups_;
@@ -136,14 +167,7 @@ class Daemon {
 class NodeDeath : public ::testing::Test {
   protected:
     void SetUp() override {
-        char name[] = "/tmp/fermata-node-death-XXXXXX";
-        ASSERT_NE(::mkdtemp(name), nullptr);
-        directory = name;
-        settings.job = "fake";
-        settings.job_id = "00000000000000070000000000000000";
-        settings.job_number = 7;
-        settings.ckpt_dir = directory + "/ckpt";
-        settings.command = {"program"};
+        settings = fake_settings(&directory);
         settings.expected_ranks = 3;
         settings.message_log = true;
         settings.replicas = "all";
@@ -165,17 +189,14 @@ class NodeDeath : public ::testing::Test {
         b.emplace(root->address(), key, "b");
         a->join(0, 10);
         a->join(1, 11);
+        b->say(wire::Output{1, 2, false, "abcd"});  // before its copy is made
+        a->late_ = late;
         b->join(2, 12);
-        for (int tries = 0; state().find("\"state\":\"running\"") == std::string::npos; ++tries)
+        const std::string had = fmt::format("\"had\":{}", late < 0 ? 2 : 1);
+        for (int tries = 0; state().find(had) == std::string::npos; ++tries)
             ASSERT_LT(tries, 1000) << state();
-        b->say(wire::Output{1, 2, false, "abcd"});
-        b->say(wire::Cloned{2, "b", "", "", 4, 0});
-        a->say(wire::CopyMade{2, 22, "a"});
-        b->say(wire::CopyMade{0, 20, "b"});
         b->say(wire::Output{1, 2, false, "efghij"});
         b->say(wire::Output{1, 2, true, "klm"});
-        for (int tries = 0; state().find("\"had\":2") == std::string::npos; ++tries)
-            ASSERT_LT(tries, 1000) << state();
     }
     void finish() {
         for (auto* one : {&a, &b})
@@ -202,6 +223,7 @@ class NodeDeath : public ::testing::Test {
         return answer;
     }
 
+    int32_t late = -1;
     std::string directory, why;
     Settings settings;
     const wire::Key key = wire::random_key();
@@ -256,6 +278,27 @@ TEST_F(NodeDeath, ARankDiesAndItsNodeLives) {
     finish();
     EXPECT_EQ(noted, (Words{"rank 2 to 0", "rank 2 ended on 0"}));
     EXPECT_EQ(code, 137);
+}
+
+// Somebody has asked for something meanwhile: its rank writes for nobody, and the copy may miss what others
+// know.
+TEST_F(NodeDeath, ACopyThatComesTooLateIsNone) {
+    late = 2;
+    begin();
+    ASSERT_TRUE(a->wait_for<wire::StartCopy>());
+    ControlRequest request;
+    request.verb = "checkpoint";
+    Fd socket = tree::connect_local(directory, "control");
+    const std::string line = to_json(request) + "\n";
+    ::send(socket.get(), line.data(), line.size(), 0);
+    ASSERT_TRUE(b->wait_for<wire::CopyGone>()) << "its rank is told";
+    a->say(wire::CopyMade{2, 22, "a"});
+    const auto ended = a->wait_for<wire::EndCopies>();
+    ASSERT_TRUE(ended);
+    EXPECT_EQ(ended->ranks, (std::vector<wire::Run>{{2, 1}}));
+    EXPECT_EQ(state().find("\"pid\":22"), std::string::npos);
+    ::kill(::getpid(), SIGTERM);
+    finish();
 }
 
 TEST_F(NodeDeath, ARankDiesBehindItsCopy) {

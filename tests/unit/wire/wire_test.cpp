@@ -117,7 +117,7 @@ std::vector<Message> samples() {
         LogOrder{7, 3, Bytes(4)},
         LogOrders{7, {{3, 2}}, {Bytes(1), Bytes(2)}},
         Moved{3, 4711, "openmpi", "Open MPI v4.1.4"},
-        MakeRoom{7, Generation(2), Medium::local},
+        MakeRoom{7, Generation(2), Medium::local, {{4, 2}}},
         KeepCopies{{Generation(1), Generation(2)}, {Generation(1)}},
         Flush{3, {Generation(2)}, "/d", 1ull << 30, {{"a", {{4, 2}}}}, Medium::local},
         AskCopies{4, {Generation(2), Generation(3)}, {Generation(3)}, true},
