@@ -240,7 +240,8 @@ def memory(cwd, draw, rounds):
                 shutil.rmtree(cwd / name, ignore_errors=True)
             before, harmed = "", -1
             expected, nodes = 0, draw.choice(["ab", "abc"])
-            for life in range(5):
+            life = 0
+            while life < 5:
                 ranks = draw.randint(3, 4)
                 over = ["--oversubscribe"] if mpi == "openmpi" else []
                 words = [*on_nodes(nodes, root, ranks), program, "s", steps, "memory=buddy,flush=" + draw.choice(["0", "5"])]
@@ -255,6 +256,13 @@ def memory(cwd, draw, rounds):
                 out = job.communicate(timeout=60)[0]
                 began = [int(line.split()[1]) for line in out.splitlines() if line.startswith("from ")]
                 check(not began or began[0] >= expected, f"round {number}, life {life}: went on from {began}, {expected} was saved by {before}\n{ranks} ranks on {nodes}\n{out}")
+                if "has nothing older" in out:  # refused: two harms have met, and whoever runs it begins anew
+                    check(expected == 0, f"round {number}, life {life}: {expected} was saved by {before}, and is lost\n{out}")
+                    for place in [cwd / "s", *root.iterdir()]:
+                        shutil.rmtree(place, ignore_errors=True)
+                    harmed = -1
+                    continue
+                life += 1
                 ends = [line for line in out.splitlines() if line.startswith("end")]
                 if ends:
                     check(ends == wanted, f"round {number}, life {life}: {ends} instead of {wanted}")

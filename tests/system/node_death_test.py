@@ -20,16 +20,17 @@ MASKED = re.compile(r"rank \d+ on (\S+) was killed by signal 9: its copy on (\S+
 LOST = re.compile(r"node (\S+) is lost \(its daemon, process \d+, is gone\): ")
 
 
-def program(mpi):
-    return [PROGRAMS / f"mix.{mpi}", str(STEPS), str(WORK)]
+def program(mpi, steps=STEPS):
+    return [PROGRAMS / f"mix.{mpi}", str(steps), str(WORK)]
 
 
 class Copied:
     """A job over nodes whose ranks have copies on other ones."""
 
-    def __init__(self, cwd, mpi, nodes, ranks, env=()):
+    def __init__(self, cwd, mpi, nodes, ranks, env=(), steps=STEPS):
         self.cwd, self.mpi, self.ranks = cwd, mpi, ranks
-        self.native = harness.native(program(mpi), ranks, mpi, cwd)
+        self.program = program(mpi, steps)
+        self.native = harness.native(self.program, ranks, mpi, cwd)
         self.cluster = Cluster(cwd, nodes)
         self.env = dict(env)
 
@@ -39,7 +40,7 @@ class Copied:
         share = -(-self.ranks // len(names))
         self.words = ["--launcher", "own", "--hosts", ",".join(f"{name}:{share}" for name in names)]
         self.env = dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh", **self.env)
-        self.job = Job.run(program(self.mpi), self.ranks, self.cwd, mpi=self.mpi, extra=[*self.words, "--replicas", "all"],
+        self.job = Job.run(self.program, self.ranks, self.cwd, mpi=self.mpi, extra=[*self.words, "--replicas", "all"],
                            env=self.env, on=self.cluster.nodes[0].on)
         self.job.__enter__()
         return self
@@ -136,7 +137,7 @@ def cut(mpi):
 def saved(mpi):
     """Stopped by a checkpoint while the copies are on other nodes, continued on the same nodes, where they come again;
     then the second node dies."""
-    with Scratch(f"node-death-{mpi}") as cwd, Copied(cwd, mpi, 2, 2) as job:
+    with Scratch(f"node-death-{mpi}") as cwd, Copied(cwd, mpi, 2, 2, steps=4 * STEPS) as job:
         job.wait_for_copies()
         job.further()
         job.job.checkpoint("--stop")
