@@ -160,6 +160,7 @@ void Agent::mailbox() {
     if (auto news = own_words_.news(the_upper() ? the_upper()->own_state : nullptr)) link_->send(*news);
     say_phase();
     say_log_size();
+    ask_who_lives();
 }
 
 void Agent::handle(const wire::Message& message) {
@@ -177,6 +178,8 @@ void Agent::handle(const wire::Message& message) {
         release_finalize();
     else if (std::holds_alternative<wire::CopyGone>(message))
         the_upper()->log_copy_gone();
+    else if (auto* living = std::get_if<wire::Living>(&message))
+        hear_who_lives(*living);
     else if (auto* wish = std::get_if<wire::AskProgram>(&message))
         OwnWords::ask(the_upper() ? the_upper()->own_state : nullptr, *wish);
     else if (auto* waiting = std::get_if<wire::Waiting>(&message); waiting && task_.second)

@@ -90,6 +90,9 @@ class Agent {
     void say_frozen();
     void say_log(const wire::AskLog& question);
     void say_log_size();
+    void ask_who_lives();
+    void hear_who_lives(const wire::Living& said);
+    uint64_t doubt_number() const;
     std::optional<Event> hop();
     void leave_to_child();
     void leave();
@@ -147,6 +150,7 @@ class Agent {
     struct {
         uint64_t when = 0, held = 0, spilled = 0;
     } log_said_;                            // of the size of the message log
+    uint32_t doubted_ = 0;                  // lost connections, as the root was asked last
     HandOver<RestoredParts> restored_;      // by the main thread
     std::unique_ptr<RestoredParts> parts_;  // taken; from `rebuilt` to Go
 };

@@ -12,6 +12,7 @@
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
 #include "lower/stay.h"
+#include "split/fds/connections.h"
 #include "split/process/child.h"
 
 namespace fermata::lower {
@@ -101,6 +102,24 @@ void Agent::say_log_size() {
     log_said_ = {now, held, spilled};
     link_->send(wire::LogSize{wire_rank(), held, spilled});
 }
+
+// A library hides the death of a peer, and closes connections for other reasons, too. As say_log_size, never
+// before Go. The answer is for this process alone: another one of the rank has other connections.
+void Agent::ask_who_lives() {
+    if (!task_.config.message_log || stage_ != Stage::running || is_copy()) return;
+    split::Connections& ends = split::connections();
+    const uint32_t lost = __atomic_load_n(&ends.lost, __ATOMIC_ACQUIRE);
+    if (lost == ends.cleared || lost == doubted_) return;
+    doubted_ = lost;
+    link_->send(wire::AskLiving{wire_rank(), doubt_number()});
+}
+
+void Agent::hear_who_lives(const wire::Living& said) {
+    if (said.number == doubt_number())
+        __atomic_store_n(&split::connections().cleared, doubted_, __ATOMIC_RELEASE);
+}
+
+uint64_t Agent::doubt_number() const { return uint64_t(::getpid()) << 32 | doubted_; }
 
 void Agent::say_log(const wire::AskLog& question) {
     wire::LogSaid said{question.epoch, wire_rank(), {}};

@@ -15,6 +15,7 @@
 #include "lower/exit_handlers.h"
 #include "lower/netmod.h"
 #include "lower/node_ranks.h"
+#include "split/fds/connections.h"
 
 namespace fermata::lower {
 namespace {
@@ -92,6 +93,7 @@ MpiFacts start_mpi(ThreadNeed need) {
 }
 
 void finish_mpi() {
+    fermata::split::hide_ends(false);  // all ranks are here, and leave
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (!finalized) {

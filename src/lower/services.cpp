@@ -17,6 +17,7 @@
 #include "lower/no_connections.h"
 #include "lower/starter.h"
 #include "lower/stay.h"
+#include "split/fds/connections.h"
 #include "split/fds/descriptors.h"
 #include "split/process/warden.h"
 #include "split/threads/donors.h"
@@ -170,6 +171,9 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.message_log = job.message_log ? 1 : 0;
     bridge.log_bytes = job.log_bytes;
     bridge.log_file = make_log_file;
+    bridge.connections = &split::connections();
+    // Open MPI 4.1.4 (btl/tcp) asks again without a rest, and no stop comes between.
+    split::hide_ends(job.message_log && facts.library == "mpich");
     if (job.message_log) note_places_of_log_files(job.node_dir);
     bridge.private_world = facts.private_world;
     bridge.program = program_path;

@@ -278,6 +278,8 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         branch_.say(wire::Fatal{clipped(m->line), m->code});
     } else if (auto* m = std::get_if<wire::LogSize>(&message)) {
         branch_.say(wire::LogSize{agent.rank, m->held, m->spilled});
+    } else if (auto* m = std::get_if<wire::AskLiving>(&message)) {
+        branch_.say(wire::AskLiving{agent.rank, m->number});
     } else if (auto* m = std::get_if<wire::OwnState>(&message)) {
         wire::OwnState said = *m;
         said.text = clipped(said.text);
@@ -337,6 +339,8 @@ void Node::from_root(const wire::Message& message) {
     if (auto* m = std::get_if<wire::Inject>(&message)) return inject(*m);
     if (auto* m = std::get_if<wire::TakePlace>(&message)) return take_place(*m);
     if (auto* m = std::get_if<wire::CopyGone>(&message)) return copy_gone(*m);
+    if (auto* m = std::get_if<wire::AskLiving>(&message)) return say_who_lives(*m);
+    if (auto* m = std::get_if<wire::Living>(&message)) return hear_who_lives(*m);
     if (ranks_ && ranks_->from_root(message)) return;
     if (memory_.from_root(message, ranks_here(message))) return;
     branch_.tally().ask(message);

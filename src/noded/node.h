@@ -77,6 +77,8 @@ class Node {
     void take_place(const wire::TakePlace& order);
     void leader_died(Rank rank, pid_t pid, int status);
     void copy_gone(const wire::CopyGone& said);
+    void say_who_lives(const wire::AskLiving& question);
+    void hear_who_lives(const wire::Living& said);
     void copy_ended(Rank rank, pid_t pid, const std::string& how);
     void no_copy(const Agent& agent, std::string why);
     void end_copies(const wire::EndCopies& order);

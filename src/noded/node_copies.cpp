@@ -7,9 +7,11 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <utility>
 
 #include "base/error.h"
+#include "base/is_ending.h"
 #include "base/log.h"
 #include "noded/node.h"
 #include "tree/ranks.h"
@@ -200,6 +202,18 @@ void Node::inject(const wire::Inject& order) {
         ::syscall(SYS_pidfd_send_signal, agent->process.get(), SIGKILL, nullptr, 0);
         branch_.say(wire::Injected{order.number, order.rank, order.pid, agent->follows >= 0, config_.node});
     }
+}
+
+// Connections of a process are closed a moment before it can be waited for.
+void Node::say_who_lives(const wire::AskLiving& question) {
+    const bool agents = std::none_of(agents_.begin(), agents_.end(), [](auto& agent) {
+        return agent->rank >= 0 && agent->pid > 0 && is_ending(agent->pid);
+    });
+    branch_.say(wire::Living{-1, question.number, agents && (!ranks_ || ranks_->all_live())});
+}
+
+void Node::hear_who_lives(const wire::Living& said) {
+    if (Agent* agent = speaker_of(Rank(static_cast<uint32_t>(said.rank)))) agent->channel.send(said);
 }
 
 }  // namespace fermata::noded

@@ -465,6 +465,12 @@ void Ranks::hand_up_ends() {
     }
 }
 
+bool Ranks::all_live() const {
+    return std::none_of(ranks_.begin(), ranks_.end(), [](auto& rank) {
+        return !rank->told && (rank->status || is_ending(rank->child.pid));
+    });
+}
+
 // ---- the end
 
 void Ranks::signal(int number, bool groups) {

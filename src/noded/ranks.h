@@ -115,6 +115,9 @@ class Ranks {
     Written written_by(Rank rank);
     bool is_on_its_way(Rank rank, const Written& written) const;
 
+    // No rank here is on its way out, or has ended and the root does not know.
+    bool all_live() const;
+
     void signal(int number, bool groups);
     // Nobody hears of them any more.
     void root_is_gone();

@@ -102,6 +102,12 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::LogSize>(&message)) {
         if (copies_.logs.heard(*m))
             note(journal::Kind::log, {{"rank", m->rank}, {"held", m->held}, {"spilled", m->spilled}});
+    } else if (auto* m = std::get_if<wire::AskLiving>(&message)) {
+        copies_.doubts.asked(m->rank, m->number);
+    } else if (auto* m = std::get_if<wire::Living>(&message)) {
+        const bool all = m->all && !has_heard_of_a_death();
+        for (auto [rank, number] : copies_.doubts.answered(node, m->number, all, tree::now_ms()))
+            tree_.broadcast(wire::Living{rank, number, true});
     } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
         const bool waited_for = copies_.coming.contains(m->rank);
         copies_.coming.take_away(tree::Ranks(m->rank));
@@ -165,9 +171,23 @@ void Root::promoted(const wire::Promoted& said) {
     copies_.tries = 0;
 }
 
+// All ranks get another world then, and nobody asks about the old one.
+bool Root::has_heard_of_a_death() const {
+    return copies_.waits || copies_.takeovers.any() || !copies_.deaths.empty() || losses_.any();
+}
+
+void Root::see_who_lives() {
+    if (over() || has_heard_of_a_death() || !tree_.whole()) return;
+    std::set<int> nodes;
+    for (auto& [id, node] : tree_.nodes()) nodes.insert(id);
+    if (auto round = copies_.doubts.begin(std::move(nodes), tree::now_ms()))
+        tree_.broadcast(wire::AskLiving{-1, *round});
+}
+
 // Before all other requests. One that fails is tried again: another rank may have died in it.
 void Root::recover() {
     give_places();
+    see_who_lives();
     if (copies_.takeovers.any()) return;
     copies_are_due();
     if (!copies_.waits || over() || finalize_released_) return;

@@ -25,6 +25,7 @@
 #include "root/daemons.h"
 #include "root/log_sizes.h"
 #include "root/nodes.h"
+#include "root/plan/doubts.h"
 #include "root/plan/injection.h"
 #include "root/plan/members.h"
 #include "root/plan/own_state.h"
@@ -133,6 +134,8 @@ class Root {
     // Copies that are gone are made again.
     bool replaces_copies() const { return !settings_.injection || settings_.injection->replace; }
     void copies_are_due();
+    void see_who_lives();
+    bool has_heard_of_a_death() const;
     void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
                    const std::string& why) const;
     bool heard_of_copies(int node, const wire::Message& message);
@@ -285,6 +288,7 @@ class Root {
         int failures = 0;                        // attempts in a row
         std::vector<std::string> lost_hosts;     // whose ranks have gone on
         LogSizes logs;
+        Doubts doubts;
     } copies_;
     enum class Logs { unknown, asked, exchanged } logs_ = Logs::unknown;  // of a restart's images
     uint32_t worlds_ = 0;                                                 // of ranks with new lower halves

@@ -102,6 +102,14 @@ struct Warden {
 // so).
 inline constexpr uint64_t kWarnings = uint64_t{1} << 14 | uint64_t{1} << 9;  // SIGTERM, SIGUSR1
 
+// Ends of connections that the library below has been told of (split/fds/connections.h): what it completes
+// since may be no result. Changed and read atomically.
+struct Connections {
+    uint32_t lost;     // as by a peer's death; and libraries close connections that they do not need
+    uint32_t cleared;  // so many they were when all ranks were seen to live
+    uint32_t broken;   // by the network: nothing clears these
+};
+
 // Lower half -> upper half. Lower memory; the front keeps the only pointer to it and the lower half replaces
 // that pointer at restart (UpperServices::bridge).
 struct Bridge {
@@ -181,6 +189,7 @@ struct Bridge {
     // lower half, or an error of the kernel's (below 0). `place`: where it is (lower string). No TLS.
     uint64_t log_bytes;
     int (*log_file)(const char** place) noexcept;
+    const Connections* connections;
 };
 
 // A rank's message log, for whoever asks how the job is. Upper memory.

@@ -242,6 +242,8 @@ NAME(StartCopy);
 NAME(LeaderDied);
 NAME(TakePlace);
 NAME(LogSize);
+NAME(AskLiving);
+NAME(Living);
 NAME(Resume);
 NAME(Cancel);
 NAME(Query);

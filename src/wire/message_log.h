@@ -71,6 +71,30 @@ struct LogsSaid {
     }
 };
 
+// A rank's library has lost connections: do all ranks live? `number` is the rank's own, for the answer. From
+// the root to all daemons, without a rank, with the root's number.
+struct AskLiving {
+    static constexpr uint16_t kType = 117;
+    int32_t rank = -1;
+    uint64_t number = 0;
+    template <class F>
+    void each(F&& f) {
+        f(rank, number);
+    }
+};
+
+// Answers it: a daemon for the processes of its ranks (`all`: none is on its way out), the root for the job.
+struct Living {
+    static constexpr uint16_t kType = 118;
+    int32_t rank = -1;
+    uint64_t number = 0;
+    bool all = false;
+    template <class F>
+    void each(F&& f) {
+        f(rank, number, all);
+    }
+};
+
 // How large this rank's log is, now and then: in memory, and in a file.
 struct LogSize {
     static constexpr uint16_t kType = 116;

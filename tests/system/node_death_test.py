@@ -27,9 +27,9 @@ def program(mpi, steps=STEPS):
 class Copied:
     """A job over nodes whose ranks have copies on other ones."""
 
-    def __init__(self, cwd, mpi, nodes, ranks, env=(), steps=STEPS):
+    def __init__(self, cwd, mpi, nodes, ranks, env=(), steps=STEPS, words=None):
         self.cwd, self.mpi, self.ranks = cwd, mpi, ranks
-        self.program = program(mpi, steps)
+        self.program = words or program(mpi, steps)
         self.native = harness.native(self.program, ranks, mpi, cwd)
         self.cluster = Cluster(cwd, nodes)
         self.env = dict(env)
@@ -75,7 +75,7 @@ class Copied:
     def rank_pids_on(self, node):
         def is_rank(pid):
             try:
-                return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith("mix.")
+                return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(self.program[0].name[:4])
             except OSError:
                 return False
         return [pid for pid in self.job.rank_pids() if pid in node.pids() and is_rank(pid)]
@@ -113,6 +113,19 @@ def node(mpi):
 def both(mpi):
     """Two ranks a node."""
     return dies(mpi, 2, 4)
+
+
+def believe(mpi):
+    """Ranks die that others meet in a reduction, or wait for a long message of: the library may give that back as if all
+    were well."""
+    words = [PROGRAMS / f"believe.{mpi}", str(20 * STEPS)]
+    with Scratch(f"node-death-{mpi}") as cwd, Copied(cwd, mpi, 2, 4, words=words) as job:
+        job.wait_for_copies()
+        job.further()
+        for masked in (1, 2):
+            os.kill(job.rank_pids_on(job.cluster.nodes[1])[0], signal.SIGKILL)
+            job.job.wait_until(lambda: job.replicas()["masked"] == masked, "its copy in its place")
+        job.finish()
 
 
 def third(mpi):
@@ -165,7 +178,7 @@ def unmasked(mpi):
             place.empty()
 
 
-CASES = {f.__name__: f for f in (rank, node, both, third, cut, saved, unmasked)}
+CASES = {f.__name__: f for f in (rank, node, both, believe, third, cut, saved, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, mpi: CASES[name](mpi), CASES))

@@ -70,8 +70,7 @@ void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
     int rc = 0;
     const bool returned = escapable(record, [&] { rc = native.call(native.context); });
     if (!returned) return;  // `part` says what is to be done now
-    if (rc != 0 && library_fails(r->collective->name, rc)) return;
-    call_ended(r, rc);
+    note_ended(r, {}, rc);
 }
 
 }  // namespace

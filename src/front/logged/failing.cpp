@@ -1,5 +1,9 @@
 // A library below that fails: over a network it says so of calls once a process of its world has died, before
-// anybody tells this rank to stand. What it has failed is open still, and a new library is given it again.
+// anybody tells this rank to stand. Whatever it has failed is open still, and a new library is given it
+// again.
+#include <utility>
+
+#include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/sys.h"
 #include "front/logged/state.h"
@@ -37,7 +41,46 @@ bool library_fails(const char* call, int rc) noexcept {
     return true;
 }
 
+bool is_in_doubt() noexcept {
+    const split::Connections& ends = *bridge()->connections;
+    if (__atomic_load_n(&ends.broken, __ATOMIC_ACQUIRE) != 0)
+        return library_fails("a connection between nodes", mpi::FM_ERR_OTHER);
+    const uint32_t lost = __atomic_load_n(&ends.lost, __ATOMIC_ACQUIRE);
+    Doubt& doubt = the_log().doubt;
+    if (lost == __atomic_load_n(&ends.cleared, __ATOMIC_ACQUIRE)) {
+        doubt.since = 0;
+        return false;
+    }
+    if (doubt.since == 0) doubt.since = now_ns();
+    if (std::exchange(doubt.lost, lost) != lost) bridge()->poke_agent();
+    return true;
+}
+
+bool believe(RequestObject* r, const mpi::Status& status) noexcept {
+    if (is_in_doubt()) {
+        the_log().held.push_back({r, status});
+        return false;
+    }
+    accept(r, status, 0);
+    return true;
+}
+
+void believe_held() noexcept {
+    Vec<Held>& held = the_log().held;
+    if (is_in_doubt() || held.empty()) return;
+    for (const Held& one : std::exchange(held, {})) accept(one.request, one.status, 0);
+}
+
+void forget_held(const RequestObject* r) noexcept {
+    std::erase_if(the_log().held, [r](const Held& one) { return one.request == r; });
+}
+
 void see_whether_it_was_replaced() noexcept {
+    const Doubt& doubt = the_log().doubt;
+    if (doubt.since != 0 && now_ns() - doubt.since > kPatienceNs)
+        fatal_line(
+            "fermata: the library has lost connections to other ranks, and the root has not said that these "
+            "live");
     const Failing& failing = the_log().failing;
     if (failing.since == 0 || now_ns() - failing.since < kPatienceNs) return;
     const char* pieces[] = {

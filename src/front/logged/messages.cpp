@@ -127,17 +127,19 @@ bool note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept {
     r->real = 0;
     if (rc != 0 && library_fails(r->what == What::collective ? r->collective->name : "a message", rc))
         return false;
-    if (r->what == What::collective) {
-        call_ended(r, rc);
-        return true;
-    }
+    if (rc == 0) return believe(r, status);
+    accept(r, status, rc);
+    return true;
+}
+
+void accept(RequestObject* r, const mpi::Status& status, int rc) noexcept {
+    if (r->what == What::collective) return call_ended(r, rc);
     r->status = status;
     r->error = rc;
     if (r->what == What::send)
         machine().completed(number_of(r));
     else
         machine().received(number_of(r), {rank_of(r->comm->world_of(status.source)), tag_of(status.tag)});
-    return true;
 }
 
 void free_active(Call&, RequestObject* r) noexcept {
@@ -146,6 +148,7 @@ void free_active(Call&, RequestObject* r) noexcept {
     Log& log = the_log();
     make_room(static_cast<uint64_t>(Block{r->buf, r->count, r->type}.bytes()), false);
     log.machine.free_send(number_of(r));
+    forget_held(r);
     for (size_t at = log.open.size(); at-- > 0;)
         if (log.open[at] == r) {
             log.open.erase(log.open.begin() + static_cast<ptrdiff_t>(at));

@@ -11,7 +11,7 @@
 namespace fermata::front::logged {
 namespace {
 
-// It may fail already, since another rank has died.
+// A call may fail already, since another rank has died.
 void must(const char* call, int rc) noexcept {
     if (!library_fails(call, rc)) fatal_line("fermata: the new library refuses what is in the message log");
 }
@@ -71,6 +71,8 @@ void forget_library(Log& log) noexcept {
     log.debts.clear();
     log.again.clear();
     log.failing = {};
+    log.held.clear();
+    log.doubt = {};
 }
 
 const replay::Orders* orders() noexcept { return on() && the_log().ordered ? &the_log().orders : nullptr; }

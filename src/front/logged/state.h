@@ -51,6 +51,17 @@ struct Bound {
     const char* place = "";  // of its files; lower half's string
 };
 
+// An operation that the library says it is through with, though it has lost connections since: nobody knows
+// whether that is so (failing.cpp).
+struct Held {
+    RequestObject* request;
+    mpi::Status status;
+};
+struct Doubt {
+    uint64_t since = 0;  // ns; 0: there is none
+    uint32_t lost = 0;   // the connections that the agent was told of
+};
+
 // A call that the library has failed, though nobody made a mistake (failing.cpp).
 struct Failing {
     uint64_t since = 0;  // ns; 0: there is none
@@ -78,6 +89,8 @@ struct Log {
     uint64_t consumed_bytes = 0;            // ... of so many bytes
     bool asked = false;                     // somebody waits for receipts
     Failing failing{};
+    Vec<Held> held;  // in the order in which the library gave them back
+    Doubt doubt{};
     SpillFiles files;
     Bound bound;
     uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
@@ -105,14 +118,21 @@ int issue_message(RequestObject* r) noexcept;
 int issue_call(RequestObject* r) noexcept;
 // Asks the library once; true: the machine knows something new.
 bool look_at(replay::RequestNo no) noexcept;
-// The library is through with it; with a collective. False: it has failed it.
+// The library is through with it; with a collective. False: it has failed it, or may have.
 bool note_ended(RequestObject* r, const mpi::Status& status, int rc) noexcept;
+void accept(RequestObject* r, const mpi::Status& status, int rc) noexcept;
 void call_ended(RequestObject* r, int rc) noexcept;
 
 // ---- failing.cpp
 
-// True: it is not the program's mistake. What the call was for is open still: a new library gets it.
+// True: it is not the program's mistake. The operation is open still: a new library gets it.
 bool library_fails(const char* call, int rc) noexcept;
+// The library has lost connections, and nobody has said yet that all ranks live.
+bool is_in_doubt() noexcept;
+// Takes what the library has given back: at once, or when the doubt is over; false: not now.
+bool believe(RequestObject* r, const mpi::Status& status) noexcept;
+void believe_held() noexcept;
+void forget_held(const RequestObject* r) noexcept;
 // Ends the job when none comes.
 void see_whether_it_was_replaced() noexcept;
 

@@ -13,6 +13,7 @@
 #include <cstring>
 
 #include "split/address/raw.h"
+#include "split/fds/connections.h"
 #include "split/fds/descriptors.h"
 
 using namespace fermata::split;
@@ -22,7 +23,11 @@ using namespace fermata::split;
 namespace {
 
 int answer(long result) {
-    if (!failed(result)) return raise_descriptor(int(result));
+    if (!failed(result)) {
+        const int fd = raise_descriptor(int(result));
+        is_new(fd);
+        return fd;
+    }
     errno = int(-result);
     return -1;
 }

@@ -110,6 +110,8 @@ std::vector<Message> samples() {
         LeaderDied{3, 4711, "node17", "how", 9},
         TakePlace{3, 12, 0, "how"},
         LogSize{3, 1ull << 28, 1ull << 40},
+        AskLiving{3, 1ull << 40},
+        Living{3, 1ull << 40, true},
         Waiting{{"abc", ""}},
         LogSaid{7, 3, Bytes(5)},
         LogsSaid{7, {{3, 2}}, {Bytes(5), Bytes(0)}},

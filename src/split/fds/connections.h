@@ -1,0 +1,22 @@
+// connections() counts the ends of connections that the MPI library comes upon. In a job with a message log
+// they are hidden from it until all ranks are seen to live: libraries complete what they cannot. MPICH 4.0.2
+// (ch4:ucx) gives back receives and blocking collectives whose peer has died as if all were well, and sends
+// such results on.
+#pragma once
+
+#include "split/bridge.h"
+
+namespace fermata::split {
+
+Connections& connections() noexcept;
+
+// From now on the library hears of no end that may be a rank's, or again of all.
+void hide_ends(bool hide) noexcept;
+
+// Gives what the library is told of a call on a socket: `result` (as the kernel's; 0 of one that reads: the
+// end), or -EAGAIN, as if nothing had come. `flags`: of the call.
+long end_as_told(int fd, long result, int flags) noexcept;
+// There is a new descriptor of this number.
+void is_new(int fd) noexcept;
+
+}  // namespace fermata::split

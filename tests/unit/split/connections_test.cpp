@@ -1,0 +1,191 @@
+// What the lower executable's functions on sockets do and count; this program is built with them.
+#include "split/fds/connections.h"
+
+#include <arpa/inet.h>
+#include <fcntl.h>
+#include <gtest/gtest.h>
+#include <netinet/in.h>
+#include <poll.h>
+#include <sys/socket.h>
+#include <sys/uio.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <climits>
+#include <string>
+#include <vector>
+
+namespace fermata::split {
+namespace {
+
+struct Counted {
+    uint32_t lost = connections().lost, broken = connections().broken;
+    uint32_t now() const { return connections().lost - lost; }
+};
+
+sockaddr_in loopback() {
+    sockaddr_in address{};
+    address.sin_family = AF_INET;
+    address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+    return address;
+}
+
+// Two ends of a TCP connection.
+struct Connection {
+    int ends[2];
+    Connection() {
+        sockaddr_in address = loopback();
+        socklen_t size = sizeof address;
+        const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+        ::bind(listener, reinterpret_cast<sockaddr*>(&address), size);
+        ::listen(listener, 1);
+        ::getsockname(listener, reinterpret_cast<sockaddr*>(&address), &size);
+        ends[0] = ::socket(AF_INET, SOCK_STREAM, 0);
+        EXPECT_EQ(::connect(ends[0], reinterpret_cast<sockaddr*>(&address), size), 0);
+        is_new(ends[0]);
+        ends[1] = ::accept(listener, nullptr, nullptr);
+        ::close(listener);
+    }
+};
+
+// A port where nobody listens.
+sockaddr_in nobody() {
+    sockaddr_in address = loopback();
+    socklen_t size = sizeof address;
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    ::bind(socket, reinterpret_cast<sockaddr*>(&address), size);
+    ::getsockname(socket, reinterpret_cast<sockaddr*>(&address), &size);
+    ::close(socket);
+    return address;
+}
+
+TEST(Connections, AnEndIsCountedAndRaisesNoSignal) {
+    Connection connection;
+    char byte = 'x';
+    const Counted counted;
+    EXPECT_EQ(::write(connection.ends[0], &byte, 1), 1);
+    EXPECT_EQ(::recv(connection.ends[1], &byte, 1, 0), 1);
+    EXPECT_EQ(counted.now(), 0u);
+    ::close(connection.ends[1]);
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 0);
+    EXPECT_EQ(counted.now(), 1u);
+    EXPECT_EQ(::write(connection.ends[0], &byte, 1), 1) << "the other end's answer comes behind it";
+    pollfd hears{connection.ends[0], POLLERR, 0};
+    ::poll(&hears, 1, 10000);
+    const iovec part{&byte, 1};
+    EXPECT_EQ(::writev(connection.ends[0], &part, 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+    EXPECT_EQ(::send(connection.ends[0], &byte, 1, 0), -1);
+    EXPECT_EQ(counted.now(), 1u) << "it is one connection";
+    EXPECT_EQ(connections().broken, counted.broken);
+    ::close(connection.ends[0]);
+}
+
+TEST(Connections, AnEndIsHiddenUntilAllRanksAreSeenToLive) {
+    Connection connection, another;
+    char byte = 'x';
+    const Counted counted;
+    hide_ends(true);
+    EXPECT_EQ(::write(connection.ends[1], &byte, 1), 1);
+    for (Connection* one : {&connection, &another}) {
+        ::fcntl(one->ends[0], F_SETFL, O_NONBLOCK);
+        ::close(one->ends[1]);
+    }
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 1) << "what has come is read";
+    for (int i = 0; i < 3; ++i) {
+        EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), -1);
+        EXPECT_EQ(errno, EAGAIN);
+        EXPECT_EQ(counted.now(), 1u);
+    }
+    connections().cleared = connections().lost;
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 0);
+    EXPECT_EQ(::read(another.ends[0], &byte, 1), -1) << "nobody has seen to this one";
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(counted.now(), 2u);
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), -1) << "and who knows whose end it was";
+    ::fcntl(another.ends[0], F_SETFL, 0);
+    EXPECT_EQ(::read(another.ends[0], &byte, 1), 0) << "or it would wait for ever";
+    hide_ends(false);
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 0);
+    for (Connection* one : {&connection, &another}) ::close(one->ends[0]);
+}
+
+TEST(Connections, SoIsOneThatNobodyTakes) {
+    const sockaddr_in address = nobody();
+    const auto* to = reinterpret_cast<const sockaddr*>(&address);
+    const Counted counted;
+    int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    is_new(socket);
+    EXPECT_EQ(::connect(socket, to, sizeof address), -1);
+    EXPECT_EQ(errno, ECONNREFUSED);
+    EXPECT_EQ(counted.now(), 1u);
+    ::close(socket);
+    socket = ::socket(AF_INET, SOCK_STREAM | SOCK_NONBLOCK, 0);
+    is_new(socket);
+    if (::connect(socket, to, sizeof address) == -1 && errno == EINPROGRESS) {
+        pollfd ends{socket, POLLOUT, 0};
+        ::poll(&ends, 1, 10000);
+        int error = 0;
+        socklen_t size = sizeof error;
+        EXPECT_EQ(::getsockopt(socket, SOL_SOCKET, SO_ERROR, &error, &size), 0);
+        EXPECT_EQ(error, ECONNREFUSED);
+    }
+    EXPECT_EQ(counted.now(), 2u);
+    ::close(socket);
+}
+
+TEST(Connections, NothingElseIs) {
+    const Counted counted;
+    char byte = 0;
+    Connection connection;
+    ::fcntl(connection.ends[0], F_SETFL, O_NONBLOCK);
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), -1) << "nothing has come yet";
+    int pair[2];
+    ASSERT_EQ(::pipe(pair), 0);
+    ::close(pair[1]);
+    EXPECT_EQ(::read(pair[0], &byte, 1), 0);
+    ::close(pair[0]);
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM, 0, pair), 0);
+    ::close(pair[1]);
+    EXPECT_EQ(::read(pair[0], &byte, 1), 0);
+    EXPECT_EQ(::write(pair[0], &byte, 1), -1);
+    EXPECT_EQ(errno, EPIPE);
+    ::close(pair[0]);
+    sockaddr_in address = loopback();
+    socklen_t size = sizeof address;
+    const int datagrams = ::socket(AF_INET, SOCK_DGRAM, 0);
+    ::bind(datagrams, reinterpret_cast<sockaddr*>(&address), size);
+    ::getsockname(datagrams, reinterpret_cast<sockaddr*>(&address), &size);
+    EXPECT_EQ(::sendto(datagrams, "", 0, 0, reinterpret_cast<sockaddr*>(&address), size), 0);
+    EXPECT_EQ(::recv(datagrams, &byte, 1, 0), 0) << "an empty one";
+    ::close(datagrams);
+    EXPECT_EQ(::read(-1, &byte, 1), -1);
+    EXPECT_EQ(errno, EBADF);
+    EXPECT_EQ(counted.now(), 0u);
+    for (int end : connection.ends) ::close(end);
+}
+
+TEST(Connections, FilesAreWrittenAsEver) {
+    char name[] = "/tmp/fermata-connections-XXXXXX";
+    const int file = ::mkstemp(name);
+    ::unlink(name);
+    EXPECT_EQ(::write(file, "abc", 3), 3);
+    char d = 'd', e = 'e';
+    const iovec parts[] = {{&d, 1}, {&e, 1}};
+    EXPECT_EQ(::writev(file, parts, 2), 2);
+    std::vector<iovec> many(IOV_MAX + 1, iovec{&d, 1});
+    EXPECT_EQ(::writev(file, many.data(), int(many.size())), -1);
+    EXPECT_EQ(errno, EINVAL);
+    Connection connection;
+    EXPECT_EQ(::writev(connection.ends[0], many.data(), int(many.size())), -1);
+    EXPECT_EQ(errno, EINVAL) << "and not what sendmsg says";
+    std::string all(9, '\0');
+    EXPECT_EQ(::lseek(file, 0, SEEK_SET), 0);
+    EXPECT_EQ(::read(file, all.data(), all.size()), 5);
+    EXPECT_EQ(all.substr(0, 5), "abcde");
+    ::close(file);
+    for (int end : connection.ends) ::close(end);
+}
+
+}  // namespace
+}  // namespace fermata::split
