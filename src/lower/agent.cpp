@@ -142,15 +142,16 @@ void Agent::wait(Naps& naps) {
         threads::collect_ended_threads();
 }
 
+void Agent::end_job(const std::string& line, int code) {
+    if (!alone() && link_->send(wire::Fatal{line, code})) return;
+    say("error: " + line);
+    ::_exit(code);
+}
+
 void Agent::mailbox() {
     if (auto line = take_warning()) warn(*line);
     if (auto wanted = wanted_file()) answer_file(copys_file(*link_, *wanted));
-    if (auto fatal = take_fatal()) {
-        if (alone() || !link_->send(wire::Fatal{fatal->line, fatal->code})) {
-            say("error: " + fatal->line);
-            ::_exit(fatal->code);
-        }
-    }
+    if (auto fatal = take_fatal()) end_job(fatal->line, fatal->code);
     if (take_finalize_arrival()) link_->send(wire::ArrivedFinalize{});
     if (auto code = leaving_with()) {
         if (!alone()) link_->send(wire::Leaving{*code});

@@ -90,6 +90,7 @@ class Agent {
     void say_frozen();
     void say_log(const wire::AskLog& question);
     void say_log_size();
+    void end_job(const std::string& line, int code);
     void ask_who_lives();
     void hear_who_lives(const wire::Living& said);
     uint64_t doubt_number() const;
@@ -149,8 +150,11 @@ class Agent {
     RestartProgress progress_;
     struct {
         uint64_t when = 0, held = 0, spilled = 0;
-    } log_said_;                            // of the size of the message log
-    uint32_t doubted_ = 0;                  // lost connections, as the root was asked last
+    } log_said_;  // of the size of the message log
+    struct {
+        uint64_t since = 0;  // ns; 0: there is none
+        uint32_t lost = 0;   // connections, as the root was asked last
+    } doubt_;
     HandOver<RestoredParts> restored_;      // by the main thread
     std::unique_ptr<RestoredParts> parts_;  // taken; from `rebuilt` to Go
 };

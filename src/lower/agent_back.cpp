@@ -1,5 +1,6 @@
 // The agent's part of a restart and of a child (hop.h), up to Go; and its words on the rank's message log, by
 // which both rebuild.
+#include <fmt/core.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -104,22 +105,40 @@ void Agent::say_log_size() {
 }
 
 // A library hides the death of a peer, and closes connections for other reasons, too. As say_log_size, never
-// before Go. The answer is for this process alone: another one of the rank has other connections.
+// before Go. The answer is for this process alone: another one of the rank has other connections. The end of
+// the wait is here, for the program's threads may be inside the library.
 void Agent::ask_who_lives() {
+    // As failing.cpp of the front has it.
+    static constexpr uint64_t kPatienceNs = 120'000'000'000;
     if (!task_.config.message_log || stage_ != Stage::running || is_copy()) return;
-    split::Connections& ends = split::connections();
+    const split::Connections& ends = split::connections();
     const uint32_t lost = __atomic_load_n(&ends.lost, __ATOMIC_ACQUIRE);
-    if (lost == ends.cleared || lost == doubted_) return;
-    doubted_ = lost;
+    const uint32_t broken = __atomic_load_n(&ends.broken, __ATOMIC_ACQUIRE);
+    if (lost == ends.cleared && broken == 0) {
+        doubt_.since = 0;
+        return;
+    }
+    const uint64_t now = monotonic_ns();
+    if (doubt_.since == 0) doubt_.since = now;
+    if (now - doubt_.since > kPatienceNs)
+        return end_job(
+            fmt::format(
+                "rank {}: the MPI library has lost connections to other ranks ({} closed, {} broken by "
+                "the network), and neither has a copy taken a rank's place nor was it seen that all "
+                "ranks live",
+                rank().number(), lost - ends.cleared, broken),
+            70);
+    if (lost == ends.cleared || lost == doubt_.lost) return;
+    doubt_.lost = lost;
     link_->send(wire::AskLiving{wire_rank(), doubt_number()});
 }
 
 void Agent::hear_who_lives(const wire::Living& said) {
     if (said.number == doubt_number())
-        __atomic_store_n(&split::connections().cleared, doubted_, __ATOMIC_RELEASE);
+        __atomic_store_n(&split::connections().cleared, doubt_.lost, __ATOMIC_RELEASE);
 }
 
-uint64_t Agent::doubt_number() const { return uint64_t(::getpid()) << 32 | doubted_; }
+uint64_t Agent::doubt_number() const { return uint64_t(::getpid()) << 32 | doubt_.lost; }
 
 void Agent::say_log(const wire::AskLog& question) {
     wire::LogSaid said{question.epoch, wire_rank(), {}};

@@ -72,7 +72,7 @@ void forget_library(Log& log) noexcept {
     log.again.clear();
     log.failing = {};
     log.held.clear();
-    log.doubt = {};
+    log.doubted = 0;
 }
 
 const replay::Orders* orders() noexcept { return on() && the_log().ordered ? &the_log().orders : nullptr; }

@@ -57,10 +57,6 @@ struct Held {
     RequestObject* request;
     mpi::Status status;
 };
-struct Doubt {
-    uint64_t since = 0;  // ns; 0: there is none
-    uint32_t lost = 0;   // the connections that the agent was told of
-};
 
 // A call that the library has failed, though nobody made a mistake (failing.cpp).
 struct Failing {
@@ -89,8 +85,8 @@ struct Log {
     uint64_t consumed_bytes = 0;            // ... of so many bytes
     bool asked = false;                     // somebody waits for receipts
     Failing failing{};
-    Vec<Held> held;  // in the order in which the library gave them back
-    Doubt doubt{};
+    Vec<Held> held;        // in the order in which the library gave them back
+    uint32_t doubted = 0;  // lost connections of which the agent was told
     SpillFiles files;
     Bound bound;
     uint64_t told = 0, words = 0;  // calls, words of others: for the pace of receipts
@@ -127,7 +123,8 @@ void call_ended(RequestObject* r, int rc) noexcept;
 
 // True: it is not the program's mistake. The operation is open still: a new library gets it.
 bool library_fails(const char* call, int rc) noexcept;
-// The library has lost connections, and nobody has said yet that all ranks live.
+// The library has lost connections, and nobody has said yet that all ranks live. The agent sees to it that
+// this ends.
 bool is_in_doubt() noexcept;
 // Takes what the library has given back: at once, or when the doubt is over; false: not now.
 bool believe(RequestObject* r, const mpi::Status& status) noexcept;
