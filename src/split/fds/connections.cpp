@@ -4,6 +4,8 @@
 #include <sys/socket.h>
 
 #include <cerrno>
+#include <cstddef>
+#include <cstdint>
 
 #include "split/address/raw.h"
 
@@ -50,6 +52,11 @@ uint32_t* counter(long result) noexcept {
     }
 }
 
+void count(int fd, uint32_t* one) noexcept {
+    if (!__atomic_exchange_n(&counted[size_t(fd) % kNumbers], true, __ATOMIC_ACQ_REL))
+        __atomic_fetch_add(one, 1, __ATOMIC_RELEASE);
+}
+
 }  // namespace
 
 Connections& connections() noexcept { return all; }
@@ -57,14 +64,17 @@ Connections& connections() noexcept { return all; }
 void hide_ends(bool hide) noexcept { __atomic_store_n(&hidden, hide, __ATOMIC_RELEASE); }
 
 void is_new(int fd) noexcept {
-    if (fd >= 0) counted[size_t(fd) % kNumbers] = false;
+    if (fd >= 0) __atomic_store_n(&counted[size_t(fd) % kNumbers], false, __ATOMIC_RELEASE);
+}
+
+void note_refusal(int fd, long result) noexcept {
+    if (result != 0 && counter(result) != nullptr && is_connection(fd)) count(fd, &all.lost);
 }
 
 long end_as_told(int fd, long result, int flags) noexcept {
     uint32_t* one = counter(result);
     if (one == nullptr || !is_connection(fd)) return result;
-    if (!__atomic_exchange_n(&counted[size_t(fd) % kNumbers], true, __ATOMIC_ACQ_REL))
-        __atomic_fetch_add(one, 1, __ATOMIC_RELEASE);
+    count(fd, one);
     if (!__atomic_load_n(&hidden, __ATOMIC_ACQUIRE)) return result;
     const bool settled = one == &all.lost && __atomic_load_n(&all.lost, __ATOMIC_ACQUIRE) ==
                                                  __atomic_load_n(&all.cleared, __ATOMIC_ACQUIRE);

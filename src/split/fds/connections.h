@@ -16,7 +16,10 @@ void hide_ends(bool hide) noexcept;
 // Gives what the library is told of a call on a socket: `result` (as the kernel's; 0 of one that reads: the
 // end), or -EAGAIN, as if nothing had come. `flags`: of the call.
 long end_as_told(int fd, long result, int flags) noexcept;
-// There is a new descriptor of this number.
+// A connection could not be made, which is told at once. Libraries try several addresses of a peer, of which
+// some lead nowhere (ENETUNREACH): the network is not broken for that.
+void note_refusal(int fd, long result) noexcept;
+// There is a new connection, or another descriptor of this number.
 void is_new(int fd) noexcept;
 
 }  // namespace fermata::split

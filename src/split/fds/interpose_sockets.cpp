@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <cerrno>
+#include <ctime>
 
 #include "split/address/raw.h"
 #include "split/fds/connections.h"
@@ -100,16 +101,18 @@ EXPORT ssize_t __recvfrom_chk(int fd, void* into, size_t size, size_t room, int 
     return recvfrom(fd, into, size, flags, from, length);
 }
 
-// A connection that has never been is not hidden: whoever asks for it, and whether it is there, is told.
 EXPORT int connect(int fd, const sockaddr* to, socklen_t length) {
     const long result = sys(SYS_connect, fd, to, length);
-    if (failed(result)) end_as_told(fd, result, 0);
+    if (!failed(result) || result == -EINPROGRESS)
+        is_new(fd);
+    else
+        note_refusal(fd, result);
     return int(answer(result));
 }
 // Where a connection that was begun and not waited for has failed, it says so here.
 EXPORT int getsockopt(int fd, int level, int name, void* value, socklen_t* size) noexcept {
     const long result = sys(SYS_getsockopt, fd, level, name, value, size);
     if (!failed(result) && level == SOL_SOCKET && name == SO_ERROR && *size == sizeof(int))
-        if (const int error = *static_cast<const int*>(value); error != 0) end_as_told(fd, -long{error}, 0);
+        note_refusal(fd, -long{*static_cast<const int*>(value)});
     return int(answer(result));
 }

@@ -134,6 +134,42 @@ TEST(Connections, SoIsOneThatNobodyTakes) {
     ::close(socket);
 }
 
+TEST(Connections, AnAddressThatLeadsNowhereBreaksNoNetwork) {
+    const Counted counted;
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    is_new(socket);
+    note_refusal(socket, -ENETUNREACH);
+    EXPECT_EQ(counted.now(), 1u);
+    EXPECT_EQ(connections().broken, counted.broken);
+    EXPECT_EQ(end_as_told(socket, -ENETUNREACH, 0), -ENETUNREACH);
+    EXPECT_EQ(connections().broken, counted.broken) << "it is counted already";
+    is_new(socket);
+    end_as_told(socket, -ENETUNREACH, 0);
+    EXPECT_EQ(connections().broken, counted.broken + 1) << "of one that was there";
+    connections().broken = counted.broken;
+    ::close(socket);
+}
+
+TEST(Connections, ADescriptorThatConnectsAgainHasAnotherEnd) {
+    const sockaddr_in address = nobody();
+    const Counted counted;
+    sockaddr_in there = loopback();
+    socklen_t size = sizeof there;
+    const int listener = ::socket(AF_INET, SOCK_STREAM, 0);
+    ::bind(listener, reinterpret_cast<sockaddr*>(&there), size);
+    ::listen(listener, 1);
+    ::getsockname(listener, reinterpret_cast<sockaddr*>(&there), &size);
+    const int socket = ::socket(AF_INET, SOCK_STREAM, 0);
+    is_new(socket);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&address), sizeof address), -1);
+    EXPECT_EQ(::connect(socket, reinterpret_cast<const sockaddr*>(&there), size), 0);
+    ::close(::accept(listener, nullptr, nullptr));
+    char byte;
+    EXPECT_EQ(::recv(socket, &byte, 1, 0), 0);
+    EXPECT_EQ(counted.now(), 2u);
+    for (int one : {socket, listener}) ::close(one);
+}
+
 TEST(Connections, NothingElseIs) {
     const Counted counted;
     char byte = 0;
