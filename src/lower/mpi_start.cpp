@@ -93,7 +93,7 @@ MpiFacts start_mpi(ThreadNeed need) {
 }
 
 void finish_mpi() {
-    fermata::split::hide_ends(false);  // all ranks are here, and leave
+    split::hide_ends(false);  // all ranks are here, and leave
     int finalized = 0;
     MPI_Finalized(&finalized);
     if (!finalized) {

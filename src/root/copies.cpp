@@ -3,6 +3,8 @@
 
 #include <algorithm>
 #include <nlohmann/json.hpp>
+#include <set>
+#include <utility>
 
 #include "base/log.h"
 #include "root/control/json.h"
@@ -107,7 +109,8 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
     } else if (auto* m = std::get_if<wire::Living>(&message)) {
         const bool all = m->all && !has_heard_of_a_death();
         for (auto [rank, number] : copies_.doubts.answered(node, m->number, all, tree::now_ms()))
-            tree_.broadcast(wire::Living{rank, number, true});
+            if (const int where = start_.roster().node_of(rank); where >= 0)
+                tree_.send(where, wire::Living{rank, number, true});
     } else if (auto* m = std::get_if<wire::NoCopy>(&message)) {
         const bool waited_for = copies_.coming.contains(m->rank);
         copies_.coming.take_away(tree::Ranks(m->rank));

@@ -307,6 +307,7 @@ void progress() noexcept {
 }
 
 void read_last() noexcept {
+    // Over TCP, with more ranks than cores: the library prints a line of a letter that comes later (UCX).
     constexpr uint64_t kMomentNs = 25'000'000;
     for (const uint64_t end = now_ns() + kMomentNs; now_ns() < end;) {
         reap_letters();
