@@ -60,6 +60,7 @@ void Agent::rebuild() {
         if (const char* why = the_upper()->log_orders(orders_.bytes.data(), orders_.bytes.size()))
             error = fmt::format("rank {}: {}", rank().number(), why);
     if (error.empty()) error = rebuild_objects(*parts_, rank());
+    if (task_.second) split::process::end_with_peer(link_->fd(), false);  // it has an answer to wait for
     link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
 }
 

@@ -146,6 +146,7 @@ void continue_in_child(const SecondLife& life) {
     start_log(fmt::format("pid {}", ::getpid()));
     auto link = std::make_unique<tree::AgentLink>(config, Fd(life.speaks_through));
     try {
+        split::process::end_with_peer(link->fd(), true);  // until Restored
         take_over(life, config, link);
     } catch (const std::exception& error) {
         if (link) link->send(wire::Fatal{error.what(), static_cast<int32_t>(ExitCode::failed)});

@@ -7,6 +7,7 @@
 
 #include <algorithm>
 #include <string>
+#include <utility>
 
 #include "base/error.h"
 #include "base/log.h"
@@ -39,6 +40,7 @@ void Ranks::stands(Rank who) {
     if (!next_) return;  // it stands for a checkpoint
     for (auto& rank : ranks_) {
         if (rank->rank != who || has_copy(who) || !copies_wanted_.contains(number(who))) continue;
+        rank->copy_unmade = true;
         rank->output.copy_is_made();
         rank->error.copy_is_made();
     }
@@ -48,15 +50,17 @@ void Ranks::gets_no_copy(Rank who) {
     copies_wanted_.take_away(tree::Ranks(number(who)));
     for (auto& rank : ranks_) {
         if (rank->rank != who) continue;
+        rank->copy_unmade = false;
         rank->output.copy_is_gone();
         rank->error.copy_is_gone();
     }
 }
 
-// A renewal was given up: nobody writes what its ranks write.
+// A renewal was given up: nobody writes what its ranks write. A copy that was there before, and has its
+// rank's place since, will say what it has written.
 void Ranks::forget_unmade_copies() {
     for (auto& rank : ranks_) {
-        if (has_copy(rank->rank)) continue;
+        if (!std::exchange(rank->copy_unmade, false)) continue;
         rank->output.copy_is_gone();
         rank->error.copy_is_gone();
     }
@@ -70,6 +74,8 @@ bool Ranks::stays(Rank who, pid_t pid) {
     if (at == left_.end() || has_copy(who)) return false;
     copies_.emplace(who, std::move(*at));
     left_.erase(at);
+    for (auto& rank : ranks_)
+        if (rank->rank == who) rank->copy_unmade = false;
     if (copies_end_) end_copies();
     return true;
 }

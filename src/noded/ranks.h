@@ -130,11 +130,12 @@ class Ranks {
         explicit Started(Rank who) : rank(who) {}
         Rank rank;
         Child child;
-        pid_t group = 0;      // its processes, over all lives
-        bool parted = false;  // from its copy, and the root knows
-        bool moves = false;   // to another process, of which it has not told yet
-        bool leaves = false;  // has died, and goes on on another node
-        bool known = true;    // to the server of the MPI libraries
+        pid_t group = 0;           // its processes, over all lives
+        bool parted = false;       // from its copy, and the root knows
+        bool copy_unmade = false;  // stands in a renewal that makes a copy of it
+        bool moves = false;        // to another process, of which it has not told yet
+        bool leaves = false;       // has died, and goes on on another node
+        bool known = true;         // to the server of the MPI libraries
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms

@@ -8,6 +8,7 @@ import pathlib
 import re
 import signal
 import sys
+import threading
 import time
 
 import harness
@@ -32,6 +33,13 @@ def children_of(parents):
         if int(words[1]) in parents and words[0] != "Z":
             found.append(int(stat.parent.name))
     return found
+
+
+def comm(pid):
+    try:
+        return pathlib.Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 class Copied:
@@ -68,10 +76,7 @@ class Copied:
 
     @staticmethod
     def is_rank(pid):
-        try:
-            return pathlib.Path(f"/proc/{pid}/comm").read_text().startswith(("mix.", "ticking.", "clocks.", "writes_files", "steady.", "late_tag."))
-        except OSError:
-            return False
+        return comm(pid).startswith(("mix.", "ticking.", "clocks.", "writes_files", "steady.", "late_tag."))
 
     def check_gone(self):
         def none_left():
@@ -115,6 +120,33 @@ def twice(mpi):
         os.kill(job.pids()[0][0], signal.SIGKILL)
     errors = over(mpi, both)
     check(len(MASKED.findall(errors)) == 2, errors)
+
+
+def in_renewal(mpi):
+    """A rank is killed while its child and the other rank's wait for each other in MPI_Init: both go, and what the rank has
+    written since its copy was made comes once."""
+    made = []
+
+    def kill(copied):
+        lead, _ = copied.pids()
+        begun = len(copied.job.lines())
+        copied.job.wait_until(lambda: len(copied.job.lines()) >= begun + 20, "more lines")
+        known = set(children_of(copied.job.daemon_pids()))
+
+        def more():
+            made.extend(pid for pid in set(children_of(copied.job.daemon_pids())) - known - set(made) if comm(pid) not in ("noded", "pmix"))
+            return len(made)
+        asked = threading.Thread(target=copied.job.ask, args=("renew",))
+        asked.start()
+        copied.job.wait_until(more, "the first child")
+        os.kill(made[0], signal.SIGSTOP)
+        copied.job.wait_until(lambda: more() >= RANKS, "the other's child")
+        os.kill(lead[0], signal.SIGKILL)
+        os.kill(made[0], signal.SIGCONT)
+        copied.job.wait_until(lambda: all(copied.has_ended(pid) for pid in made[:RANKS]), "the children to end", 10)
+        asked.join()
+    errors = over(mpi, kill)
+    check(len(MASKED.findall(errors)) == 1, errors)
 
 
 def number_of(pid):
@@ -205,7 +237,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "twice": twice, "in_renewal": in_renewal, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":

@@ -1,5 +1,10 @@
 #include "split/process/child.h"
 
+#include <fcntl.h>
+#include <poll.h>
+#include <signal.h>
+#include <unistd.h>
+
 #include "base/error.h"
 #include "split/fds/descriptors.h"
 #include "split/process/descriptors/saved.h"
@@ -100,6 +105,16 @@ Restored restore_in_child(const std::string& bytes, const Limits& limits) {
         restored.error = std::string("what a process hands over is damaged: ") + error.what();
     }
     return restored;
+}
+
+void end_with_peer(int socket, bool on) {
+    const int flags = ::fcntl(socket, F_GETFL);
+    if (flags < 0 || ::fcntl(socket, F_SETOWN, ::getpid()) != 0 ||
+        ::fcntl(socket, F_SETSIG, on ? SIGKILL : 0) != 0 ||
+        ::fcntl(socket, F_SETFL, on ? flags | O_ASYNC : flags & ~O_ASYNC) != 0)
+        fail_errno("cannot have this process end with the one that it goes on for");
+    pollfd now{socket, POLLIN, 0};
+    if (on && ::poll(&now, 1, 0) != 0) ::_exit(static_cast<int>(ExitCode::failed));
 }
 
 }  // namespace fermata::split::process

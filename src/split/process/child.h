@@ -30,6 +30,11 @@ Signals waiting_signals();
 Signals take_signals_since(Signals before, const ids::Table* ids);
 void queue_signals(const Signals& all, const ids::Table* ids);
 
+// In the child, while the library below starts and waits for those of ranks that may be gone: nobody reads
+// the socket to the process that waits for this one, so the kernel ends this one with its other end, or with
+// the first byte that comes.
+void end_with_peer(int socket, bool on);
+
 // In the child: before anything else of this room, and with all threads made.
 void resume_notes(const std::string& notes);
 Restored restore_in_child(const std::string& state, const Limits& limits);
