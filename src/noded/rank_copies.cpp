@@ -11,6 +11,7 @@
 
 #include "base/error.h"
 #include "base/log.h"
+#include "base/text.h"
 #include "noded/ranks.h"
 #include "tree/channel.h"
 
@@ -19,17 +20,35 @@ namespace {
 
 constexpr uint64_t kMostOutput = uint64_t{1} << 30;  // bytes of a copy, which are taken into memory at once
 
-// Reads what the process has written to its descriptor: a file that only it has.
+// A file that only the process has.
+Fd file_of(pid_t pid, int descriptor) {
+    return open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
+}
+
 std::string text_of(pid_t pid, int descriptor) {
-    Fd file = open_file(fmt::format("/proc/{}/fd/{}", pid, descriptor), O_RDONLY | O_CLOEXEC);
-    return read_rest(file.get(), "what a copy has written", kMostOutput);
+    return read_rest(file_of(pid, descriptor).get(), "what a copy has written", kMostOutput);
+}
+
+// As a library says why it gives up: its last line.
+std::string last_words(const Child& copy) {
+    char text[1024];
+    const off_t size = copy.words ? ::lseek(copy.words.get(), 0, SEEK_END) : 0;
+    const off_t from = std::max<off_t>(0, size - static_cast<off_t>(sizeof text));
+    const ssize_t n = size > 0 ? ::pread(copy.words.get(), text, sizeof text, from) : 0;
+    std::string last(text, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    last.erase(last.find_last_not_of('\n') + 1);
+    return visible(last.substr(last.rfind('\n') + 1));
 }
 
 int32_t number(Rank rank) { return static_cast<int32_t>(rank.number()); }
 
-std::string how_it_ended(int status) {
-    if (WIFSIGNALED(status)) return fmt::format("was killed by signal {}", WTERMSIG(status));
-    return "has ended";
+std::string how_it_ended(const Child& copy, int status) {
+    if (!WIFSIGNALED(status)) return "has ended";
+    std::string how = fmt::format("was killed by signal {}", WTERMSIG(status));
+    // Nobody inside has sent that one.
+    if (WTERMSIG(status) == SIGKILL) return how;
+    if (std::string words = last_words(copy); !words.empty()) how += fmt::format(" ({})", words);
+    return how;
 }
 
 void kill(const Child& child) { ::syscall(SYS_pidfd_send_signal, child.process.get(), SIGKILL, nullptr, 0); }
@@ -72,6 +91,10 @@ bool Ranks::stays(Rank who, pid_t pid) {
     auto is = [&](const Child& child) { return child.pid == pid; };
     auto at = std::find_if(left_.begin(), left_.end(), is);
     if (at == left_.end() || has_copy(who)) return false;
+    try {
+        at->words = file_of(pid, STDERR_FILENO);
+    } catch (const std::exception&) {  // it has ended
+    }
     copies_.emplace(who, std::move(*at));
     left_.erase(at);
     for (auto& rank : ranks_)
@@ -128,6 +151,7 @@ void Ranks::watch_copies() {
             continue;
         }
         const pid_t pid = at->second.pid;
+        const std::string how = how_it_ended(at->second, status);
         left(pid);
         const Rank rank = at->first;
         at = copies_.erase(at);
@@ -137,14 +161,14 @@ void Ranks::watch_copies() {
                 one->output.copy_is_gone();
                 one->error.copy_is_gone();
             }
-        copy_ended(rank, pid, copies_end_ ? "" : how_it_ended(status));
+        copy_ended(rank, pid, copies_end_ ? "" : how);
     }
     std::erase_if(remote_copies_, [this](auto& copy) {
         int status = 0;
         const pid_t pid = copy.second.child.pid;
         if (::waitpid(pid, &status, WNOHANG) == 0) return false;
         left(pid);
-        copy_ended(copy.first, pid, copies_end_ ? "" : how_it_ended(status));
+        copy_ended(copy.first, pid, copies_end_ ? "" : how_it_ended(copy.second.child, status));
         return true;
     });
     const bool some = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return !rank->known; });

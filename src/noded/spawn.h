@@ -23,6 +23,7 @@ struct Child {
     pid_t pid = -1;  // and its process group
     Fd process;      // pidfd: readable when it has ended
     Fd starting;     // until confirm(): what has kept it from running its program
+    Fd words;        // of a rank's copy: the file that is its standard error
 };
 
 // Returns before the program runs: ranks start side by side. Throws Error with a line when it cannot be
