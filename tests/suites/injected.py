@@ -2,15 +2,21 @@
 """Minutes of injected failures: a job all of whose ranks have copies is killed at every moment, and ends right or with a line.
 
     tests/suites/injected.py [--minutes 10] [--mtbf 5] [--ranks 4] [--program cg.mpich|mix.mpich|mix.openmpi] [--seed 1] [--steps N]
+    tests/suites/injected.py --to-end [--interval 2s] [--nodes 2] …
 
 Jobs run one after the other, each under `run --replicas all --inject exponential:mtbf=T,seed=…` with a seed of its own, until the
 minutes are over. Right: the native lines and exit code 0. With a line: exit code 137, the rank had no copy when it died. Anything else,
 and a job that stands still, is a failure. The number of unmasked ends is compared with what the same draws give when a copy is away for as
 long as the journal says it was on average: a difference of more than twice its deviation (and of more than one) is shown, and is a failure.
+
+--to-end: one job, which goes back to its newest generation after a failure that no copy masks, and has to end with the native lines and
+exit code 0. Its rollbacks are compared in the same way. --nodes: copies are on other nodes, those of tests/system/nodes_test.py.
 """
 import argparse
+import contextlib
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -20,6 +26,7 @@ sys.path.insert(0, str(pathlib.Path(__file__).resolve().parents[1] / "system"))
 import harness  # noqa: E402
 from draws import Draws  # noqa: E402
 from harness import PROGRAMS, Job, Scratch, check  # noqa: E402
+from nodes_test import Cluster  # noqa: E402
 
 
 def simulated(seed, mtbf, ranks, away, until):
@@ -81,6 +88,58 @@ def one(words, mpi, wanted, seed, options):
         return found
 
 
+def lives_of(noted):
+    """Seconds of each life in which all ranks were there."""
+    lives = []
+    for one in noted:
+        if one["event"] == "running":
+            begun = seconds_of(one)
+            lives.append(0.0)
+        elif lives:
+            lives[-1] = seconds_of(one) - begun
+    return lives
+
+
+@contextlib.contextmanager
+def nodes(cwd, options):
+    """(words of `run`, environment, prefix of the command) of the nodes that the job has."""
+    if options.nodes < 2:
+        yield [], None, ()
+        return
+    with Cluster(cwd, options.nodes) as cluster:
+        share = -(-options.ranks // options.nodes)
+        hosts = ",".join(f"{node.name}:{share}" for node in cluster.nodes)
+        yield ["--launcher", "own", "--hosts", hosts], dict(os.environ, FERMATA_SSH=f"{cwd}/rsh"), cluster.nodes[0].on
+
+
+def to_end(options):
+    words, mpi = program(options)
+    with Scratch("injected-to-end") as cwd:
+        wanted = harness.native(words, options.ranks, mpi, cwd)
+        law = f"exponential:mtbf={options.mtbf}s,seed={options.seed}"
+        extra = ["--replicas", "all", "--inject", law, "--interval", options.interval, "--max-restarts", "100000"]
+        with nodes(cwd, options) as (more, env, on), Job.run(words, options.ranks, cwd, mpi=mpi, extra=[*extra, *more], env=env, on=on) as job:
+            begin, last, since = time.monotonic(), None, 0.0
+            while job.process.poll() is None:
+                now, size = time.monotonic(), len(job.output())
+                last, since = (last, since) if size == last else (size, now)
+                check(now - since < options.patience, f"nothing for {options.patience} s:\n{job.ask('status').stdout}\n{job.errors()[-3000:]}")
+                time.sleep(0.5)
+            code, errors, lines = job.process.returncode, job.errors(), job.lines()
+        took, noted = time.monotonic() - begin, journal(cwd)
+    check(code == 0, f"exit code {code}:\n{errors[-3000:]}")
+    check(list(dict.fromkeys(lines)) == wanted, f"{len(lines)} lines, natively {len(wanted)}; {[line for line in lines if line not in wanted][:3]}")
+    away, lives = times_away(noted), lives_of(noted)
+    mean = sum(away) / len(away) if away else 0.0
+    drawn = sum(simulated(options.seed + (number << 32), options.mtbf, options.ranks, mean, seconds) for number, seconds in enumerate(lives))
+    count = {what: sum(one["event"] == what for one in noted) for what in ("injected", "masked", "checkpoint")}
+    line = (f"{took:.0f} s, {len(wanted)} lines ({len(lines)} printed), {count}, copies away for {mean:.2f} s, "
+            f"{len(lives) - 1} rollbacks, {drawn} of {len(lives)} lives by the same draws")
+    print(line)
+    check(abs(len(lives) - 1 - drawn) <= max(1, 2 * math.sqrt(max(1, drawn))), line)
+    return line
+
+
 def compare(runs, options):
     away = [seconds for run in runs for seconds in run["away"]]
     mean = sum(away) / len(away) if away else 0.0
@@ -95,10 +154,14 @@ def compare(runs, options):
     return line
 
 
-def minutes(options):
+def program(options):
     steps = {"cg": [str(options.steps or 120), "384", "200"], "mix": [str(options.steps or 6000), "1000"]}
     words = [PROGRAMS / options.program, *steps[options.program.split(".")[0]]]
-    mpi = options.program.split(".")[1]
+    return words, options.program.split(".")[1]
+
+
+def minutes(options):
+    words, mpi = program(options)
     with Scratch("injected-native") as cwd:
         wanted = harness.native(words, options.ranks, mpi, cwd)
     runs, end = [], time.monotonic() + 60 * options.minutes
@@ -116,9 +179,12 @@ def main():
     parser.add_argument("--program", default="mix.mpich")
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=1)
+    parser.add_argument("--to-end", action="store_true")
+    parser.add_argument("--interval", default="2s")
+    parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--patience", type=float, default=300)
     options = parser.parse_args()
-    return min(harness.verdict(options.program, lambda: minutes(options)), 1)
+    return min(harness.verdict(options.program, lambda: to_end(options) if options.to_end else minutes(options)), 1)
 
 
 if __name__ == "__main__":
