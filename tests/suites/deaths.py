@@ -27,8 +27,8 @@ from harness import PROGRAMS, Job, Scratch, check  # noqa: E402
 from nodes_test import Cluster  # noqa: E402
 
 MOMENTS = ["computes", "copies", "checkpoint", "recovery", "end"]
-FIRST = ["rank", "rank", "copy", "daemon"]
-SECOND = ["none", "none", "its copy", "another copy", "another rank", "daemon"]
+FIRST = ["rank", "rank", "rank", "copy", "copy", "daemon"]
+SECOND = ["none", "its copy", "another copy", "another rank", "another rank", "daemon"]
 DELAYS = [0.0, 0.02, 0.1, 0.3, 1.0]
 SAID = re.compile(r"was killed by signal 9|is lost|the node daemon of \S+ is gone|has no copy")
 NOTHING_YET = re.compile(r"no checkpoint was taken before it failed")
@@ -79,13 +79,20 @@ def has_copies(job, ranks):
         return False
 
 
-def come_to(moment, job, draw, options):
+def has_saved(cwd):
+    try:
+        return '"event":"checkpoint"' in (cwd / "ckpt" / "journal.jsonl").read_text()
+    except OSError:
+        return False
+
+
+def come_to(moment, job, cwd, draw, options):
     """Waits for the moment; what has to be waited for afterwards."""
     if moment == "copies":
         wait_for(job, job.lines)
         time.sleep(draw.uniform(0, 1.0))
         return None
-    wait_for(job, lambda: has_copies(job, options.ranks))
+    wait_for(job, lambda: has_copies(job, options.ranks) and (options.bare or has_saved(cwd)))
     if moment == "end":
         wait_for(job, lambda: len(job.lines()) >= options.steps - draw.randrange(0, 30))
         return None
@@ -101,11 +108,11 @@ def come_to(moment, job, draw, options):
     return None
 
 
-def strike(job, draw, options):
+def strike(job, cwd, draw, options):
     """What was done, in words."""
     moment, first, second = draw.choice(MOMENTS), draw.choice(FIRST), draw.choice(SECOND)
     delay, rank = draw.choice(DELAYS) * draw.uniform(0.5, 1), draw.randrange(options.ranks)
-    asked, done = come_to(moment, job, draw, options), [moment]
+    asked, done = come_to(moment, job, cwd, draw, options), [moment]
     try:
         victims = Victims(job)
         done.append(first if kill(victims.of(first, rank, draw)) else f"no {first}")
@@ -140,7 +147,7 @@ def one(number, mpi, wanted, options):
     with Scratch(f"deaths-{mpi}") as cwd, nodes(cwd, options) as (more, env, on, look):
         begin = time.monotonic()
         with Job.run(words, options.ranks, cwd, mpi=mpi, extra=[*extra, *more], env=env, on=on) as job:
-            done = strike(job, draw, options)
+            done = strike(job, cwd, draw, options)
             while job.process.poll() is None:
                 check(time.monotonic() - begin < options.patience,
                       f"run {number} stands still ({done}):\n{job.ask('status').stdout}\n{job.errors()[-3000:]}")
