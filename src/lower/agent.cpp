@@ -520,6 +520,7 @@ void Agent::drain(const wire::Drain& m) {
 
 std::optional<Event> Agent::capture() {
     always(checkpoint_ && checkpoint_->saving, "an image that nobody has asked for");
+    always(!is_copy(), "an image of a copy that has not its rank's place yet");
     Saving& saving = *checkpoint_->saving;
     saving.capture();
     if (!saving.no_copy().empty()) link_->send(wire::NoCopy{wire_rank(), "", saving.no_copy()});
