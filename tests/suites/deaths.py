@@ -32,7 +32,7 @@ SECOND = ["none", "its copy", "another copy", "another rank", "another rank", "d
 DELAYS = [0.0, 0.02, 0.1, 0.3, 1.0]
 SAID = re.compile(r"was killed by signal 9|is lost|the node daemon of \S+ is gone|has no copy")
 NOTHING_YET = re.compile(r"no checkpoint was taken before it failed")
-STRANGE = re.compile(r"by signal (?!9\b)\d+.*|internal error.*")
+STRANGE = re.compile(r"by signal (?!9\b)\d+.*|internal error.*|its output goes to.*")
 
 
 class Victims:
