@@ -13,6 +13,7 @@
 #include "launch/launcher_options.h"
 #include "launch/library.h"
 #include "launch/program_place.h"
+#include "launch/slurm.h"
 #include "life/choose.h"
 #include "life/supervisor.h"
 #include "split/loader/behind.h"
@@ -171,12 +172,14 @@ int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
 int run(const SubmitOptions& options) {
     hold_sigterm();
     take_own_limits();  // a store of many generations holds them open
+    launch::forget_option_of_plugin();
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
+    take_ranks_of_srun(what.options);
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
-    what.parts = parts_of(options);
+    what.parts = parts_of(what.options);
     what.segments = segments_of(what.parts);
     what.ckpt_dir = files::absolute_path(options.ckpt_dir);
     if (files::Folder::find_at(what.ckpt_dir)) {
@@ -211,9 +214,11 @@ int run(const SubmitOptions& options) {
 int restart(const SubmitOptions& options) {
     hold_sigterm();
     take_own_limits();
+    launch::forget_option_of_plugin();
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
+    take_ranks_of_srun(what.options);
     what.key = image::Key::from_file_or_none(options.key_file);
     store::Store store = store::Store::for_reading(options.ckpt_dir, what.key);
     what.ckpt_dir = store.directory();

@@ -63,6 +63,9 @@ class Slurm(Cluster):
         # cgroup v1 also where none is used: v2 wants one to be there.
         groups = f"CgroupMountpoint={self.cwd}/cgroup\n" if self.proctrack == "cgroup" else ""
         (self.cwd / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\n{groups}")
+        plugin = harness.BUILD / "lib" / "fermata" / "slurm" / "fermata_spank.so"
+        if plugin.exists():
+            (self.cwd / "plugstack.conf").write_text(f"optional {plugin}\n")
         (self.cwd / "munge.key").write_bytes(os.urandom(128))
         (self.cwd / "munge.key").chmod(0o400)
         for node in self.nodes:
