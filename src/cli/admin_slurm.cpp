@@ -72,7 +72,7 @@ Slurm find_slurm() {
     slurm.conf = find_conf();
     const std::string scontrol = launch::in_path("scontrol");
     launch::Answer said;
-    if (!scontrol.empty() && !slurm.conf.empty())
+    if (!scontrol.empty() && !slurm.conf.empty() && ::access(slurm.conf.c_str(), R_OK) == 0)
         said = launch::ask(scontrol, {"show", "config"}, kPatienceMs, launch::Errors::silent);
     slurm.asked = said.well && !SlurmSettings::in(said.text).empty();
     // The first of a name counts; partitions are in the file alone.
@@ -91,7 +91,8 @@ Finding conf(const Slurm& slurm) {
                             "settings are not looked at",
                             slurm.conf)};
     return {"slurm", true, false,
-            slurm.asked ? "as slurmctld says (scontrol), and " + slurm.conf : slurm.conf};
+            slurm.asked ? "as slurmctld says (scontrol), and " + slurm.conf
+                        : slurm.conf + "; slurmctld does not answer scontrol, or there is none"};
 }
 
 Finding tracking(const SlurmSettings& settings) {
