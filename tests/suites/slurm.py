@@ -131,6 +131,30 @@ def plugin_requeued(slurm, mpi):
     chain.end("after scontrol requeue and scancel", True)
 
 
+EPILOG = harness.BUILD / "lib" / "fermata" / "slurm" / "epilog.sh"
+
+
+def epilog(slurm, mpi):
+    """All processes of a job are killed; Slurm's epilog removes what they leave. What `fermata doctor --admin` says of this Slurm."""
+    def left():
+        return [name for node in slurm.nodes for name in subprocess.run(
+            [*node.on, "ls", f"/tmp/fermata-{os.geteuid()}"], capture_output=True, text=True, check=True).stdout.split()]
+
+    chain = Chain(slurm, mpi, 1200, B)
+    chain.committed()
+    check(len(left()) > len(slurm.nodes), f"run directories: {left()}")
+    for _, pid, _ in slurm.of_ours():
+        os.kill(pid, signal.SIGKILL)
+    slurm.until(lambda: slurm.state(chain.number) not in ("RUNNING", "COMPLETING"), "the end", 60)
+    slurm.until(lambda: not left(), "nothing that is left", 30)
+    slurm.empty()
+    done = slurm.call("fermata", "doctor", "--admin", "--json", "--ckpt-dir", slurm.cwd)
+    said = {one["what"]: one for one in json.loads(done.stdout)}
+    wrong = [said[what] for what in ("slurm", "srun, openmpi", "srun, mpich", "srun --fermata", "Epilog", "leftovers", "SlurmdTimeout") if not said[what]["ok"]]
+    check(done.returncode == 0 and not wrong and "as slurmctld says" in said["slurm"]["found"], f"{done.returncode}: {wrong} {said['slurm']}")
+    check("10 s from SIGTERM" in said["KillWait"]["found"] and "REQUEUE" in said["preemption"]["found"], f"{said['KillWait']} {said['preemption']}")
+
+
 def plugin_words(slurm, mpi):
     name, nodes = library(mpi)
     steady = harness.PROGRAMS / f"steady.{mpi}"
@@ -341,7 +365,7 @@ def own_state(slurm, mpi):
 
 
 CASES = {f.__name__: f for f in (allocation, own_state, scancelled, checkpointed, requeued, rank_dies, node_down, node_dies, preempted, preempted_bare,
-                                 preempted_ranks, time_limit, own, plugin, plugin_requeued)}
+                                 preempted_ranks, time_limit, own, plugin, plugin_requeued, epilog)}
 
 
 # System tests, by their names, that say nothing about srun, or that cannot be inside of an allocation; and why.
@@ -449,7 +473,8 @@ def main():
             for name in options.cases or CASES:
                 begin = time.monotonic()
                 try:
-                    with Scratch("slurm") as cwd, Slurm(cwd, proctrack, 60 if name == "preempted" else 20) as slurm:
+                    with Scratch("slurm") as cwd, Slurm(cwd, proctrack, 60 if name == "preempted" else 20,
+                                                             more=f"Epilog={EPILOG}\n" if name == "epilog" else "") as slurm:
                         said = CASES[name](slurm, mpi)
                     print(f"{name} {mpi} {proctrack}: passed in {time.monotonic() - begin:.0f} s{f': {said}' if said else ''}", flush=True)
                 except Failure as failure:
