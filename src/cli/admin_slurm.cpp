@@ -236,9 +236,17 @@ Finding plugin(const Slurm& slurm) {
         words >> kind >> file;
         if (kind.starts_with("#") || !file.ends_with(kPlugin)) continue;
         const bool there = file[0] != '/' || ::access(file.c_str(), R_OK) == 0;
+        // A plugin that was compiled for another release of Slurm is left out without an error when it is
+        // optional.
+        const std::string srun = launch::in_path("srun");
+        const bool taken =
+            srun.empty() || launch::output_of(srun, {"--help"}).find("--fermata=") != std::string::npos;
         return {
-            "srun --fermata", there && kind != "required", false,
+            "srun --fermata", there && taken && kind != "required", false,
             !there ? fmt::format("{} names {}, which is not on this node: srun has no --fermata", path, file)
+            : !taken ? fmt::format("{} has {}, and srun does not take it: compile it with this Slurm's "
+                                   "header (docs/install.md)",
+                                   path, file)
             : kind == "required"
                 ? fmt::format("{} requires it: srun and sbatch fail on a node without that file: `optional`",
                               path)

@@ -68,7 +68,8 @@ def slurm(cwd):
     binaries = cwd / "bin"
     binaries.mkdir()
     program(binaries / "scontrol", "exit 1")
-    program(binaries / "srun", "printf 'MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n'")
+    program(binaries / "srun", f"[ $1 = --help ] && cat {cwd}/help || printf 'MPI plugin types are...\\n\\tnone\\n\\tpmi2\\n'")
+    (cwd / "help").write_text("      --fermata=DIR           srun steps\n")
     (cwd / "slurm.conf").write_text(BAD.format(cwd=cwd))
     (cwd / "more.conf").write_text(MORE)
     program(cwd / "epilog", "# fermata is not here\nexit 0")
@@ -99,6 +100,9 @@ def slurm(cwd):
         found(said, what, True)
     found(said, "preemption", True, "GraceTime")  # partitions are in the file alone
     found(said, "srun --fermata", True, f"has {cwd}/fermata_spank.so")
+    (cwd / "help").write_text("nothing\n")
+    found(doctor("--admin", **around), "srun --fermata", False, "srun does not take it")
+    (cwd / "help").write_text("      --fermata=DIR           srun steps\n")
     (cwd / "plugstack.conf").write_text(f"required {cwd}/fermata_spank.so\n")
     found(doctor("--admin", **around), "srun --fermata", False, "optional")
     (cwd / "fermata_spank.so").unlink()
