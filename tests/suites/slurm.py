@@ -94,6 +94,7 @@ class PluginChain(Chain):
         return f"""#!/bin/bash
 #SBATCH --ntasks=2 --time=01:00:00 --requeue --no-kill --open-mode=append
 #SBATCH --fermata=ckpt/of-%j --fermata-options="{words}"
+trap : TERM
 srun hostname > host.txt
 srun {program}
 code=$?
@@ -118,6 +119,8 @@ def plugin(slurm, mpi):
     same([line for at, line in enumerate(said) if line not in said[:at]], chain.wanted, "by the plugin")
     slurm.empty()
     slots = slurm.requeued(chain.number)
+    hosts = (slurm.cwd / "host.txt").read_text().split()
+    check(len(hosts) == 2 and set(hosts) <= set(NAMES), f"the step without MPI in the last slot: {hosts}")
     plugin_words(slurm, mpi)
     return f"requeued {slots} times"
 
@@ -142,7 +145,7 @@ def epilog(slurm, mpi):
 
     chain = Chain(slurm, mpi, 1200, B)
     chain.committed()
-    check(len(left()) > len(slurm.nodes), f"run directories: {left()}")
+    check(len(left()) > 1, f"run directories: {left()}")
     for _, pid, _ in slurm.of_ours():
         os.kill(pid, signal.SIGKILL)
     slurm.until(lambda: slurm.state(chain.number) not in ("RUNNING", "COMPLETING"), "the end", 60)
