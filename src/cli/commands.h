@@ -76,7 +76,6 @@ struct CompactOptions {
 };
 int compact(const CompactOptions& options);
 
-int doctor(bool json);
 // `fermata run --check`: what a program needs, and whether this installation has it.
 int check_programs(const std::vector<launch::Part>& programs, bool json);
 

@@ -1,5 +1,7 @@
 // `fermata doctor`: what this machine has of what Fermata needs; `fermata run --check`: what a program needs
 // of it.
+#include "cli/doctor.h"
+
 #include <fcntl.h>
 #include <fmt/ranges.h>
 #include <linux/membarrier.h>
@@ -18,7 +20,9 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "base/text.h"
+#include "cli/admin.h"
 #include "cli/commands.h"
+#include "cli/leftovers.h"
 #include "image/pager.h"
 #include "launch/launcher_options.h"
 #include "launch/library.h"
@@ -36,14 +40,6 @@ using nlohmann::json;
 
 namespace fermata::cli {
 namespace {
-
-struct Finding {
-    std::string what;
-    bool ok = true;
-    bool needed = false;  // a job cannot run without it
-    std::string found;
-    std::vector<std::string> lacks = {};  // an MPI library: functions
-};
 
 // AT_HWCAP2 bit 1 on x86-64: wrfsbase may be used by programs.
 constexpr unsigned long kFsgsbase = 2;
@@ -192,10 +188,31 @@ std::vector<Finding> look_around() {
 
 }  // namespace
 
-int doctor(bool as_json) {
+void add_doctor(CLI::App* app, DoctorOptions& o) {
+    app->add_flag("--admin", o.admin,
+                  "also what whoever runs this machine can change: limits, file systems, Slurm, leftovers");
+    app->add_flag("--sweep", o.sweep,
+                  "remove what dead jobs have left here (root: of all users), and say so");
+    app->add_option("--ckpt-dir", o.ckpt_dir,
+                    "with --admin: checkpoints shall be here (default fermata-ckpt)")
+        ->type_name("DIR");
+    app->add_flag("--json", o.json, "answer as JSON");
+}
+
+int doctor(const DoctorOptions& options) {
+    const bool as_json = options.json;
+    std::vector<Finding> all;
+    auto add = [&](std::vector<Finding> more) { all.insert(all.end(), more.begin(), more.end()); };
+    if (options.admin || !options.sweep) add(look_around());
+    if (options.admin) {
+        add(limits_of_machine());
+        add(file_systems(options.ckpt_dir));
+        add(slurm_around());
+    }
+    if (options.admin || options.sweep) add({look_for_leftovers(options.sweep)});
     bool good = true;
     json j = json::array();
-    for (const Finding& f : look_around()) {
+    for (const Finding& f : all) {
         if (!f.ok && f.needed) good = false;
         if (as_json) {
             j.push_back({{"what", f.what}, {"ok", f.ok}, {"needed", f.needed}, {"found", f.found}});

@@ -94,7 +94,11 @@ For jobs under `fermata run --replicas` or `--message-log`.
   fermata batch --slot 2h..48h --total 96h --option --partition=spare -- -n 64 -- ./solver > job.sh
   fermata batch --scheduler sge --slot 8h -- -n 16 -- ./solver > job.sh && qsub job.sh
 )"}},
-        {"doctor", {"[OPTIONS]", "Example:\n  fermata doctor\n"}},
+        {"doctor", {"[OPTIONS]", R"(Examples:
+  fermata doctor
+  fermata doctor --admin --ckpt-dir /scratch/ckpt     for whoever runs this machine
+  fermata doctor --sweep                              as root, in an epilog
+)"}},
     };
     return all;
 }

@@ -11,6 +11,7 @@
 #include "cli/commands.h"
 #include "cli/completion.h"
 #include "cli/copies.h"
+#include "cli/doctor.h"
 #include "cli/help.h"
 #include "cli/manual.h"
 #include "cli/predict.h"
@@ -265,6 +266,7 @@ struct Words {
     bool repair = false;  // verify
     cli::PredictWords predict;
     cli::ReportWords report;
+    cli::DoctorOptions doctor;
     std::vector<std::string> scheduler_options;
     std::vector<std::string> run_words;  // batch: behind its "--"
 };
@@ -426,8 +428,6 @@ void add_batch(CLI::App* app, Words& w) {
 }
 int batch(Words& w);
 
-void add_doctor(CLI::App* app, Words& w) { app->add_flag("--json", w.json, "answer as JSON"); }
-
 // The commands, in the order of the help.
 constexpr struct {
     const char* name;
@@ -466,8 +466,9 @@ constexpr struct {
      [](CLI::App* app, Words& w) { cli::add_predict(app, w.predict); },
      [](Words& w) { return cli::predict(w.predict); }},
     {"batch", "write a job script that goes on until the program is done", add_batch, batch},
-    {"doctor", "what this machine has of what Fermata needs", add_doctor,
-     [](Words& w) { return cli::doctor(w.json); }},
+    {"doctor", "what this machine has of what Fermata needs",
+     [](CLI::App* app, Words& w) { cli::add_doctor(app, w.doctor); },
+     [](Words& w) { return cli::doctor(w.doctor); }},
 };
 
 void add_commands(CLI::App& app, Words& words) {

@@ -2,6 +2,7 @@
 
 #include <algorithm>
 #include <string_view>
+#include <utility>
 
 #include "base/error.h"
 
@@ -342,7 +343,76 @@ const Known* known_as(const std::string& launcher) {
     return found == all_known().end() ? nullptr : &*found;
 }
 
+// Letters of srun that Fermata looks at, or that are no option of any launcher (-n).
+constexpr std::pair<char, const char*> kLetters[] = {
+    {'c', "cpus-per-task"}, {'D', "chdir"},         {'i', "input"},    {'n', "ntasks"}, {'N', "nodes"},
+    {'O', "overcommit"},    {'s', "oversubscribe"}, {'w', "nodelist"}, {'x', "exclude"}};
+constexpr const char* kRanks = "ntasks";
+
+// The one name that begins so; else `name`.
+std::string whole_name(const Known& srun, const std::string& name) {
+    std::vector<std::string> found;
+    for (const Option& option : srun.options)
+        if (std::string_view(option.name).starts_with(name)) found.emplace_back(option.name);
+    if (std::string_view(kRanks).starts_with(name)) found.emplace_back(kRanks);
+    const bool exact = std::find(found.begin(), found.end(), name) != found.end();
+    return exact || found.size() != 1 ? name : found[0];
+}
+
+bool takes_word(const Known& srun, const std::string& name) {
+    const Option* option = option_named(srun, name);
+    return name == kRanks || name == "n" || (option && option->words > 0);
+}
+
+// "-lN2": the letters of words[at], and what belongs to the last one.
+void add_letters(const Known& srun, const std::vector<std::string>& words, size_t& at,
+                 std::vector<std::string>& all) {
+    const std::string& word = words[at];
+    for (size_t i = 1; i < word.size(); ++i) {
+        const std::string letter(1, word[i]);
+        auto named = std::find_if(std::begin(kLetters), std::end(kLetters),
+                                  [&](auto& known) { return known.first == word[i]; });
+        const std::string name =
+            named == std::end(kLetters) ? "-" + letter : fmt::format("--{}", named->second);
+        // A value of these two, if any, stands right behind.
+        const bool attached = letter == "I" || letter == "K";
+        if (!attached && !takes_word(srun, letter)) {
+            all.push_back(name);
+            continue;
+        }
+        const bool here = attached || i + 1 < word.size();
+        const std::string value = here ? word.substr(i + 1) : at + 1 < words.size() ? words[++at] : "";
+        all.push_back(name + (name.size() > 2 ? "=" : "") + value);
+        return;
+    }
+}
+
 }  // namespace
+
+std::vector<std::string> srun_words(const std::vector<std::string>& words) {
+    const Known& srun = *known_as("srun");
+    std::vector<std::string> all;
+    for (size_t at = 0; at < words.size(); ++at) {
+        const std::string& word = words[at];
+        if (word.size() < 2 || word[0] != '-' || word == "--") {
+            all.push_back(word);
+            continue;
+        }
+        if (word[1] != '-') {
+            add_letters(srun, words, at, all);
+            continue;
+        }
+        const size_t equals = word.find('=');
+        const std::string name = whole_name(srun, word.substr(2, equals == word.npos ? equals : equals - 2));
+        if (equals != word.npos)
+            all.push_back("--" + name + word.substr(equals));
+        else if (takes_word(srun, name) && at + 1 < words.size())
+            all.push_back(fmt::format("--{}={}", name, words[++at]));
+        else
+            all.push_back("--" + name);
+    }
+    return all;
+}
 
 std::optional<unsigned> words_after_launcher_option(const std::string& word) {
     for (const Known& known : all_known())

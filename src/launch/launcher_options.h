@@ -20,6 +20,10 @@ bool are_options_of(const std::string& launcher, const std::vector<std::string>&
 // Where the launcher starts the ranks, when these words (with those of --mpiexec-args) say so; else empty.
 std::string working_directory_of(const std::vector<std::string>& words);
 
+// srun's options one by one, as "--name=value" or "--name" where there is a long name: of "-lN2", "-n 4" and
+// the beginnings of names that getopt takes ("--ntask 4"). Other words stay as they are.
+std::vector<std::string> srun_words(const std::vector<std::string>& words);
+
 // Words of a string as a shell splits them: blanks, '…', "…", backslash.
 std::vector<std::string> split_words(const std::string& text);
 

@@ -77,6 +77,13 @@ bool add_hosts(std::vector<std::string>& hosts, std::string_view piece) {
 
 }  // namespace
 
+void forget_option_of_plugin() {
+    for (const char* one : {"fermata", "fermata_options"})
+        for (const char* before :
+             {"SLURM_SPANK__SLURM_SPANK_OPTION_fermata_", "_SLURM_SPANK_OPTION_fermata_"})
+            ::unsetenv((std::string(before) + one).c_str());
+}
+
 bool in_allocation() { return !value("SLURM_JOB_ID").empty(); }
 
 // A plugin a line, behind blanks; versions behind "specific pmix plugin versions available:".

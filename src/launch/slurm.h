@@ -10,6 +10,9 @@ namespace fermata::launch {
 
 // Is this process part of a job of Slurm's?
 bool in_allocation();
+// The option --fermata of Slurm's commands (src/spank) that this process may have inherited is for the user's
+// own srun, not for those that Fermata starts: from here on they have none.
+void forget_option_of_plugin();
 // The plugins that `srun --mpi=list` names.
 std::vector<std::string> mpi_plugins(const std::string& srun);
 // Finds the plugins in the text that srun prints.

@@ -101,7 +101,7 @@ std::string plugin_for(const std::string& mpi, const std::vector<std::string>& p
 Srun::Srun(LaunchPlan plan, std::optional<TerminalInput> input)
     : LauncherProcess(std::move(plan), std::move(input)), srun_(in_path("srun")) {
     const LaunchPlan& p = this->plan();
-    given_ = split_words(p.mpiexec_args);
+    given_ = srun_words(split_words(p.mpiexec_args));
     if (srun_.empty())
         throw Error(
             "--launcher srun: there is no srun in PATH; load Slurm's module, or take --launcher mpiexec",

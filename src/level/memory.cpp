@@ -221,6 +221,46 @@ void sweep_all(const NodePlace& own, uint64_t but_of_job) {
 
 }  // namespace
 
+namespace {
+
+uint64_t bytes_in(const files::Folder& folder) {
+    uint64_t bytes = 0;
+    for (const std::string& name : folder.names())
+        if (auto below = folder.find(name))
+            bytes += bytes_in(*below);
+        else
+            bytes += folder.size_of(name).value_or(0);
+    return bytes;
+}
+
+void add_left_behind(Medium medium, std::vector<LeftBehind>& all) {
+    auto jobs = find_user_directory(medium);
+    if (!jobs) return;
+    for (const std::string& name : jobs->names()) {
+        uint64_t job = 0;
+        auto [end, error] = std::from_chars(name.data(), name.data() + name.size(), job, 16);
+        auto of_job = jobs->find(name);
+        if (error != std::errc{} || end != name.data() + name.size() || !of_job) continue;
+        for (const std::string& node : of_job->names()) {
+            auto folder = of_job->find(node);
+            if (!folder || folder->owner() != ::geteuid() || !try_lock(*folder)) continue;
+            all.push_back({folder->path(), bytes_in(*folder), !wanted_of(job, *folder).empty()});
+        }
+    }
+}
+
+}  // namespace
+
+std::vector<LeftBehind> left_behind() noexcept {
+    std::vector<LeftBehind> all;
+    for (Medium medium : kMediums) try {
+            add_left_behind(medium, all);
+        } catch (const std::exception&) {
+            // As if nothing were there.
+        }
+    return all;
+}
+
 void sweep(uint64_t but_of_job, const std::string& node) noexcept {
     for (Medium medium : kMediums) try {
             sweep_all({node, medium}, but_of_job);

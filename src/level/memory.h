@@ -79,6 +79,15 @@ void sync_generation(const files::Folder& of_job, Generation generation);
 // The rank whose image has this name; none: no image has it.
 std::optional<Rank> rank_of_image(const std::string& name);
 
+// LeftBehind is a directory of a job of this user's that no process on this machine holds.
+struct LeftBehind {
+    std::string path;
+    uint64_t bytes = 0;   // of its files
+    bool wanted = false;  // a restart could still go on from what it has
+};
+// Lists them, for every node that this machine has been. Never throws.
+std::vector<LeftBehind> left_behind() noexcept;
+
 // Removes what jobs of this user that do not run on this machine any more have on it. A generation from which
 // a restart could still go on stays for an hour in memory, and for a week in local directories. In local
 // directories only those of `node` go: nodes may share the file system after all, and a lock may hold on one

@@ -1,9 +1,12 @@
 #include "life/options.h"
 
 #include <algorithm>
+#include <charconv>
 
 #include "base/error.h"
+#include "base/rank.h"
 #include "base/text.h"
+#include "launch/launcher_options.h"
 
 namespace fermata::life {
 
@@ -18,6 +21,30 @@ void check_message_log(SubmitOptions& options) {
             "replaced");
     if (options.protocol != "cc-d")
         refuse("and --protocol do not go together: nobody counts collectives then");
+}
+
+void take_ranks_of_srun(SubmitOptions& options) {
+    constexpr std::string_view kRanks = "--ntasks=";
+    if (options.launcher != launch::LauncherName::srun) return;
+    std::vector<std::string> others;
+    for (const std::string& word : launch::srun_words(launch::split_words(options.mpiexec_args))) {
+        if (!word.starts_with(kRanks)) {
+            others.push_back(word);
+            continue;
+        }
+        const std::string text = word.substr(kRanks.size());
+        int ranks = 0;
+        auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), ranks);
+        if (error != std::errc{} || end != text.data() + text.size() || ranks < 1 ||
+            ranks > static_cast<int>(Rank::kMost) || (options.ranks > 0 && ranks != options.ranks))
+            throw Error(options.ranks > 0
+                            ? fmt::format("srun was given -n {}, and `fermata run` -n {}", visible(text),
+                                          options.ranks)
+                            : fmt::format("-n takes a number of ranks, not '{}'", visible(text)),
+                        ExitCode::usage);
+        options.ranks = ranks;
+    }
+    options.mpiexec_args = launcher_words(others, "");
 }
 
 std::string launcher_words(const std::vector<std::string>& options, const std::string& args) {

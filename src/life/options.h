@@ -72,6 +72,10 @@ struct SubmitOptions : TellingOptions, TestingOptions {
 // for, or what does not go with a log.
 void check_message_log(SubmitOptions& options);
 
+// A number of ranks among the words for srun ("-n 4", "--ntasks=4") is the job's, as if `fermata run` had
+// been given it. Throws Error when that is no number, or another one was said.
+void take_ranks_of_srun(SubmitOptions& options);
+
 // mpiexec's options as people wrote them, then those of --mpiexec-args, as a shell splits them.
 std::string launcher_words(const std::vector<std::string>& options, const std::string& args);
 // The programs of a job, as they were asked for.

@@ -13,6 +13,7 @@
 #include "launch/launcher_options.h"
 #include "launch/library.h"
 #include "launch/program_place.h"
+#include "launch/slurm.h"
 #include "life/choose.h"
 #include "life/supervisor.h"
 #include "split/loader/behind.h"
@@ -50,13 +51,31 @@ void hold_sigterm() {
     ::sigprocmask(SIG_BLOCK, &set, nullptr);
 }
 
+// Is nothing seen of MPI in any of these? Then they are files to copy, folders to make and the like, as far
+// as anybody can tell.
+bool shows_no_mpi(const std::vector<launch::Part>& parts) {
+    const std::string fronts = launch::find_places().front_dir;
+    return std::all_of(parts.begin(), parts.end(), [&](const launch::Part& part) {
+        try {
+            const split::ProgramCheck check =
+                launch::find_program(part.program.at(0), launch::split_words(part.mpiexec_args), fronts)
+                    .check;
+            return check.error.empty() && split::is_starter(check) &&
+                   !split::program_behind(part.program, check, fronts);
+        } catch (const Error&) {
+            return false;
+        }
+    });
+}
+
 // Findings of `--continue` in the directory: the same command line is one chain of jobs.
 struct Earlier {
     std::optional<uint64_t> job;  // that is to be continued
     std::optional<store::JobEnd> ended;
 };
 
-Earlier look_for_earlier(const store::Store& store, const std::vector<std::string>& command) {
+Earlier look_for_earlier(const store::Store& store, const std::vector<std::string>& command,
+                         const std::vector<launch::Part>& parts) {
     Earlier earlier;
     std::string newest;  // time of the newest sign of a job with this command
     std::vector<store::JobEnd> ends = store.ends();
@@ -81,7 +100,7 @@ Earlier look_for_earlier(const store::Store& store, const std::vector<std::strin
             earlier.job.reset();
             newest = end.when;
         }
-    if (!earlier.job && !earlier.ended && other)
+    if (!earlier.job && !earlier.ended && other && !shows_no_mpi(parts))
         throw Error(
             fmt::format("{} holds {} of another command, which has not ended: {}; name another directory "
                         "with --ckpt-dir, or leave out --continue",
@@ -171,12 +190,14 @@ int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
 int run(const SubmitOptions& options) {
     hold_sigterm();
     take_own_limits();  // a store of many generations holds them open
+    launch::forget_option_of_plugin();
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
+    take_ranks_of_srun(what.options);
     what.key = image::Key::from_file_or_none(options.key_file);
     what.command = options.command;
-    what.parts = parts_of(options);
+    what.parts = parts_of(what.options);
     what.segments = segments_of(what.parts);
     what.ckpt_dir = files::absolute_path(options.ckpt_dir);
     if (files::Folder::find_at(what.ckpt_dir)) {
@@ -184,7 +205,7 @@ int run(const SubmitOptions& options) {
         warn_of_others(store);
         Earlier earlier;
         if (options.continue_it)
-            earlier = look_for_earlier(store, store::whole_command(what.command, what.segments));
+            earlier = look_for_earlier(store, store::whole_command(what.command, what.segments), what.parts);
         if (earlier.ended) {
             say(fmt::format("job {} in {} has ended with exit code 0 ({}): nothing is left to be done",
                             earlier.ended->name, store.directory(), earlier.ended->when));
@@ -211,9 +232,11 @@ int run(const SubmitOptions& options) {
 int restart(const SubmitOptions& options) {
     hold_sigterm();
     take_own_limits();
+    launch::forget_option_of_plugin();
     if (!options.allow_owner.empty()) files::allow_owner(files::user_from(options.allow_owner));
     Submission what;
     what.options = options;
+    take_ranks_of_srun(what.options);
     what.key = image::Key::from_file_or_none(options.key_file);
     store::Store store = store::Store::for_reading(options.ckpt_dir, what.key);
     what.ckpt_dir = store.directory();

@@ -134,7 +134,9 @@ void Root::begin(launch::Launcher& launcher) {
 
 // So that nobody repeats what came after the last checkpoint.
 void Root::note_end() {
-    if (exit_code() != 0 || (!settings_.note_end && !newest() && !settings_.restored)) return;
+    // A command without an MPI program is done again each time: it may have copied files to this machine.
+    const bool wanted = settings_.note_end && start_.ranks() > 0;
+    if (exit_code() != 0 || (!wanted && !newest() && !settings_.restored)) return;
     if (!came_to_its_end())
         return say(
             "mpiexec says that the job has ended well, but its ranks were ended before MPI_Finalize: it can "

@@ -184,11 +184,6 @@ std::vector<std::string> entries(const Folder& base) {
     }
 }
 
-std::string parent_of_bases() {
-    const char* given = std::getenv("FERMATA_RUN_DIR");
-    return given && *given ? files::absolute_path(given) : "/tmp";
-}
-
 std::string base_name(int number) {
     return number == 0 ? fmt::format("fermata-{}", ::geteuid())
                        : fmt::format("fermata-{}.{}", ::geteuid(), number);
@@ -201,8 +196,13 @@ bool serves(const std::optional<Folder>& base) {
 
 }  // namespace
 
+std::string place_of_run_bases() {
+    const char* given = std::getenv("FERMATA_RUN_DIR");
+    return given && *given ? files::absolute_path(given) : "/tmp";
+}
+
 std::string run_base() {
-    std::string parent_path = parent_of_bases();
+    std::string parent_path = place_of_run_bases();
     files::make_path(parent_path);
     Folder parent = Folder::at(parent_path);
     for (int number = 0; number <= kOtherBases; ++number) {
@@ -221,7 +221,7 @@ std::string run_base() {
 
 std::vector<std::string> run_bases() {
     std::vector<std::string> bases;
-    auto parent = Folder::find_at(parent_of_bases());
+    auto parent = Folder::find_at(place_of_run_bases());
     for (int number = 0; parent && number <= kOtherBases; ++number)
         if (serves(parent->find(base_name(number)))) bases.push_back(parent->path_of(base_name(number)));
     return bases;
@@ -335,7 +335,9 @@ int sweep(const std::string& base_path) {
     return removed;
 }
 
-std::vector<std::string> living(const std::string& base_path) {
+namespace {
+
+std::vector<std::string> names_of(const std::string& base_path, Owner owner) {
     std::vector<std::string> names;
     auto base = Folder::find_at(base_path);
     if (!base) return names;
@@ -343,11 +345,16 @@ std::vector<std::string> living(const std::string& base_path) {
         if (name[0] == '.') continue;
         try {
             Fd lock;
-            if (owner_of(*base, name, lock) == Owner::alive) names.push_back(name);
+            if (owner_of(*base, name, lock) == owner) names.push_back(name);
         } catch (const Error&) {
         }
     }
     return names;
 }
+
+}  // namespace
+
+std::vector<std::string> living(const std::string& base) { return names_of(base, Owner::alive); }
+std::vector<std::string> dead(const std::string& base) { return names_of(base, Owner::dead); }
 
 }  // namespace fermata::tree

@@ -25,6 +25,8 @@ namespace fermata::tree {
 // every node and from every login; XDG_RUNTIME_DIR is neither). Made 0700. When somebody else has taken that
 // name: the next of fermata-UID.1 to .9, and a line that says so. Throws Error when there is none.
 std::string run_base();
+// The directory that they are in.
+std::string place_of_run_bases();
 // All of these that are there and this user's: a job may have been started when another name was free.
 std::vector<std::string> run_bases();
 // The base that the root of this job has chosen, on this node.
@@ -59,7 +61,8 @@ class RunDir {
 // Removes what dead owners left in `base`, as far as it carries our marker and holds nothing else; returns
 // how many directories went. Never throws for a single directory.
 int sweep(const std::string& base);
-// Names of the directories whose owner lives.
+// Names of the directories whose owner lives, and of those whose owner is dead.
 std::vector<std::string> living(const std::string& base);
+std::vector<std::string> dead(const std::string& base);
 
 }  // namespace fermata::tree

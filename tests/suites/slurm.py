@@ -50,9 +50,7 @@ class Chain:
         program = [harness.PROGRAMS / f"steady.{mpi}", steps, MIB]
         self.wanted = [line for line in harness.native(program, 2, mpi, slurm.cwd) if line.startswith(("step", "end"))]
         name, nodes = library(mpi)
-        text = SCRIPT.read_text()
-        check("./solver" in text and "--interval auto" in text, "slurm.sh has changed")
-        text = text.replace("./solver", " ".join(map(str, program))).replace("--interval auto", f"--mpi {name} {words}")
+        text = self.text(" ".join(map(str, program)), f"--mpi {name} {words}")
         if NO_SIGNAL in options:
             check("--signal=B:TERM@300 " in text, "slurm.sh has changed")
             text, options = text.replace("--signal=B:TERM@300 ", ""), [word for word in options if word != NO_SIGNAL]
@@ -64,6 +62,11 @@ class Chain:
         self.status = slurm.status()
         hosts = sorted(node["host"] for node in self.status["nodes"])
         check(hosts == sorted(NAMES)[:nodes], f"the ranks are on {hosts}")
+
+    def text(self, program, words):
+        text = SCRIPT.read_text()
+        check("./solver" in text and "--interval auto" in text, "slurm.sh has changed")
+        return text.replace("./solver", program).replace("--interval auto", words)
 
     def until(self, lines):
         self.slurm.until(lambda: len(self.slurm.said(self.number)) > lines, f"{lines} steps")
@@ -82,6 +85,105 @@ class Chain:
         clear()
         self.slurm.empty()
         return self.slurm.output(self.number)
+
+
+class PluginChain(Chain):
+    """The same by srun alone, in a job that was submitted with --fermata."""
+
+    def text(self, program, words):
+        return f"""#!/bin/bash
+#SBATCH --ntasks=2 --time=01:00:00 --requeue --no-kill --open-mode=append
+#SBATCH --fermata=ckpt/of-%j --fermata-options="{words}"
+trap : TERM
+srun hostname > host.txt
+srun {program}
+code=$?
+[ $code = 85 ] && scontrol requeue "$SLURM_JOB_ID"
+exit $code
+"""
+
+    def committed(self):
+        self.slurm.until(lambda: list((self.slurm.cwd / "ckpt" / f"of-{self.number}").glob("gen-*/manifest.json")), "a generation")
+
+
+def plugin(slurm, mpi):
+    """Slurm's own commands with --fermata: a rank dies, the time is over, the job goes on in another slot. A step without,
+    one that is done, shells, and words that are wrong."""
+    chain = PluginChain(slurm, mpi, 2700, "--time=1")
+    chain.committed()
+    victim = chain.status["ranks"][1]["pid"]
+    os.kill(victim, signal.SIGKILL)
+    slurm.until(lambda: "restarting from" in slurm.output(chain.number), "a restart", 60)
+    slurm.end(chain.number)
+    said = slurm.said(chain.number)
+    same([line for at, line in enumerate(said) if line not in said[:at]], chain.wanted, "by the plugin")
+    slurm.empty()
+    slots = slurm.requeued(chain.number)
+    hosts = (slurm.cwd / "host.txt").read_text().split()
+    check(len(hosts) == 2 and set(hosts) <= set(NAMES), f"the step without MPI in the last slot: {hosts}")
+    plugin_words(slurm, mpi)
+    return f"requeued {slots} times"
+
+
+def plugin_requeued(slurm, mpi):
+    """scontrol requeue, which ends the script at once, and SIGTERM to the ranks alone."""
+    chain = PluginChain(slurm, mpi, 1200)
+    check(slurm.call("scontrol", "requeue", chain.number).returncode == 0, "requeue failed")
+    slurm.until(lambda: slurm.restarts(chain.number) > 0 and len(slurm.said(chain.number)) > 300 and slurm.state(chain.number) == "RUNNING", "the next slot")
+    check(slurm.call("scancel", "-s", "TERM", f"{chain.number}.1").returncode == 0, "scancel failed")
+    chain.end("after scontrol requeue and scancel", True)
+
+
+EPILOG = harness.BUILD / "lib" / "fermata" / "slurm" / "epilog.sh"
+
+
+def epilog(slurm, mpi):
+    """All processes of a job are killed; Slurm's epilog removes what they leave. What `fermata doctor --admin` says of this Slurm."""
+    def left():
+        return [name for node in slurm.nodes for name in subprocess.run(
+            [*node.on, "ls", f"/tmp/fermata-{os.geteuid()}"], capture_output=True, text=True, check=True).stdout.split()]
+
+    chain = Chain(slurm, mpi, 1200, B)
+    chain.committed()
+    check(len(left()) > 1, f"run directories: {left()}")
+    for _, pid, _ in slurm.of_ours():
+        os.kill(pid, signal.SIGKILL)
+    slurm.until(lambda: slurm.state(chain.number) not in ("RUNNING", "COMPLETING"), "the end", 60)
+    slurm.until(lambda: not left(), "nothing that is left", 30)
+    slurm.empty()
+    done = slurm.call("fermata", "doctor", "--admin", "--json", "--ckpt-dir", slurm.cwd)
+    said = {one["what"]: one for one in json.loads(done.stdout)}
+    wrong = [said[what] for what in ("slurm", "srun, openmpi", "srun, mpich", "srun --fermata", "Epilog", "leftovers", "SlurmdTimeout") if not said[what]["ok"]]
+    check(done.returncode == 0 and not wrong and "as slurmctld says" in said["slurm"]["found"], f"{done.returncode}: {wrong} {said['slurm']}")
+    check("10 s from SIGTERM" in said["KillWait"]["found"] and "REQUEUE" in said["preemption"]["found"], f"{said['KillWait']} {said['preemption']}")
+
+
+def plugin_words(slurm, mpi):
+    name, nodes = library(mpi)
+    steady = harness.PROGRAMS / f"steady.{mpi}"
+    srun = f"srun -lN{nodes} -n2 --fermata={slurm.cwd}/words --fermata-options='--mpi {name}'"
+
+    def expect(script, code, *texts, options=()):
+        ended, out, err = slurm.inside(script, *options)
+        check(ended == code and all(text in out + err for text in texts), f"{script}: {ended}\n{out}\n{err}")
+        return out, err
+
+    expect(f"{srun} {steady} 10 1", 0, "step 9")
+    expect(f"{srun} {steady} 10 1", 0, "nothing is left to be done")
+    expect(f"{srun} sh -c 'exit 7'", 7)
+    out, _ = expect("srun env", 0, options=[f"--fermata={slurm.cwd}/of-salloc"])
+    check("FERMATA_JOB=" in out, f"the option of salloc is lost: {out}")
+    out, _ = expect("srun --fermata=off env", 0, options=[f"--fermata={slurm.cwd}/of-salloc"])
+    check("FERMATA_JOB=" not in out, f"off is not: {out}")
+    # Fermata's own words in a job with the option: one `fermata run`, not one below another.
+    expect(f"fermata run --mpi {name} -n 2 --ckpt-dir {slurm.cwd}/inner -- {steady} 10 1", 0, "step 9", options=["--fermata=outer"])
+    check(not (slurm.cwd / "outer").exists(), "Fermata's srun has become another Fermata")
+    expect("srun --pty hostname", 0, options=["--fermata=outer"])
+    expect(f"{srun} --fermata-options='--interval' hostname", 2, "--interval needs a value")
+    expect("srun --fermata-options=-v hostname", 2, "goes with --fermata=DIR")
+    expect(f"{srun} hostname : -n1 hostname", 2, "several programs in one step")
+    done = slurm.call("sbatch", "--fermata=x%z", slurm.cwd / "job.sh")
+    check(done.returncode == 2 and "there are %j" in done.stderr, f"sbatch: {done}")
 
 
 def time_limit(slurm, mpi):
@@ -266,7 +368,7 @@ def own_state(slurm, mpi):
 
 
 CASES = {f.__name__: f for f in (allocation, own_state, scancelled, checkpointed, requeued, rank_dies, node_down, node_dies, preempted, preempted_bare,
-                                 preempted_ranks, time_limit, own)}
+                                 preempted_ranks, time_limit, own, plugin, plugin_requeued, epilog)}
 
 
 # System tests, by their names, that say nothing about srun, or that cannot be inside of an allocation; and why.
@@ -374,7 +476,8 @@ def main():
             for name in options.cases or CASES:
                 begin = time.monotonic()
                 try:
-                    with Scratch("slurm") as cwd, Slurm(cwd, proctrack, 60 if name == "preempted" else 20) as slurm:
+                    with Scratch("slurm") as cwd, Slurm(cwd, proctrack, 60 if name == "preempted" else 20,
+                                                             more=f"Epilog={EPILOG}\n" if name == "epilog" else "") as slurm:
                         said = CASES[name](slurm, mpi)
                     print(f"{name} {mpi} {proctrack}: passed in {time.monotonic() - begin:.0f} s{f': {said}' if said else ''}", flush=True)
                 except Failure as failure:

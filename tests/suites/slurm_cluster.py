@@ -39,7 +39,7 @@ SlurmdParameters=config_overrides
 PreemptType=preempt/partition_prio
 PreemptMode=REQUEUE
 SlurmctldParameters=preempt_send_user_signal
-{nodes}PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime={grace}
+{more}{nodes}PartitionName=low Nodes=ALL Default=YES PriorityTier=1 GraceTime={grace}
 PartitionName=high Nodes=ALL PriorityTier=10
 """
 # Programs of Fermata that are a job's.
@@ -49,8 +49,9 @@ OURS = re.compile(rb"fermata(\0| )run|fermata(\0| )restart|/libexec/fermata/")
 class Slurm(Cluster):
     """A cluster whose nodes run the daemons of Slurm."""
 
-    def __init__(self, cwd, proctrack="linuxproc", grace=60, cpus=2):
+    def __init__(self, cwd, proctrack="linuxproc", grace=60, cpus=2, more=""):
         super().__init__(cwd)
+        self.more = more  # lines of slurm.conf
         self.daemons = []
         self.proctrack, self.grace, self.cpus = proctrack, grace, cpus
 
@@ -59,10 +60,14 @@ class Slurm(Cluster):
         self.cwd.chmod(0o711)  # munge insists
         nodes = "".join(f"NodeName={node.name} NodeAddr={node.address} CPUs={self.cpus}\n" for node in self.nodes)
         (self.cwd / "slurm.conf").write_text(CONFIGURATION.format(
-            cwd=self.cwd, first=self.nodes[0].name, nodes=nodes, proctrack=self.proctrack, grace=self.grace))
+            cwd=self.cwd, first=self.nodes[0].name, nodes=nodes, proctrack=self.proctrack, grace=self.grace,
+            more=self.more))
         # cgroup v1 also where none is used: v2 wants one to be there.
         groups = f"CgroupMountpoint={self.cwd}/cgroup\n" if self.proctrack == "cgroup" else ""
         (self.cwd / "cgroup.conf").write_text(f"CgroupPlugin=cgroup/v1\n{groups}")
+        plugin = harness.BUILD / "lib" / "fermata" / "slurm" / "fermata_spank.so"
+        if plugin.exists():
+            (self.cwd / "plugstack.conf").write_text(f"optional {plugin}\n")
         (self.cwd / "munge.key").write_bytes(os.urandom(128))
         (self.cwd / "munge.key").chmod(0o400)
         for node in self.nodes:

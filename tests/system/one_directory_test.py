@@ -83,6 +83,10 @@ def chain(mpi):
                 lines += job.lines()
         done = call(*line[:8], "--", *program(mpi, STEPS + 1), cwd=cwd)
         check(done.returncode == 2 and "of another command, which has not ended" in done.stderr, f"{done}")
+        # What starts no MPI program is no part of it, and done each time.
+        for _ in range(2):
+            done = call(*line[:8], "--", "sh", "-c", "echo staged", cwd=cwd)
+            check(done.returncode == 0 and done.stdout == "staged\n" * 2, f"{done}")
         with Job(line, cwd) as job:
             lines += job.finish()
             check("restarting from gen-000002" in job.errors(), job.errors())

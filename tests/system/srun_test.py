@@ -6,7 +6,9 @@ same, and more, under a real one.
 """
 import os
 import pathlib
+import shutil
 import signal
+import subprocess
 import time
 
 import harness
@@ -147,7 +149,71 @@ exit 7
         check(code == 7 and "start it again" not in job.errors(), f"{code}: {job.errors()}")
 
 
-CASES = {f.__name__: f for f in (life, programs, warned, refused, no_program)}
+class ByPlugin(Job):
+    """srun with Slurm's plugin (src/spank) in it, and these options; what it becomes."""
+
+    def __init__(self, place, *options, program, name="plugin", plugin=harness.BUILD / "lib" / "fermata" / "slurm" / "fermata_spank.so",
+                 **variables):
+        self.on, self.name = (), name
+        self.out_path, self.err_path = place.cwd / f"{name}.out", place.cwd / f"{name}.err"
+        env = dict(place.env, STANDIN_PLUGIN=str(plugin),
+                   STANDIN_SRUN=shutil.which("srun", path=place.env["PATH"]), **variables)
+        with open(self.out_path, "w") as out, open(self.err_path, "w") as err:
+            self.process = subprocess.Popen([str(word) for word in (PROGRAMS / "plugin_srun", *options, *program)], stdout=out, stderr=err,
+                                            stdin=subprocess.DEVNULL, cwd=place.cwd, env=env)
+
+
+def plugin(cwd):
+    """srun --fermata=DIR is `fermata run`: stopped, and continued by the same line, which a job may have inherited; without the
+    option, with `off` and for a shell it is srun. Wrong words are one line, before anything starts."""
+    place = Place(cwd)
+    steady = [PROGRAMS / "steady.mpich", STEPS, MIB]
+    words = ["-ln2", "--nodes", 1, "--fermata", "ckpt-%j", "--fermata-options=--mpi mpich --job plugin"]
+    with ByPlugin(place, *words, program=steady) as job:
+        some(job)
+        job.checkpoint("--stop")
+        lines = job.finish(expected=85)
+    given = place.words()
+    check(not [word for word in given if word.startswith("--fermata")], f"srun was given {given}")
+    check({"-l", "--nodes=1", "-n"} <= set(given) and "--ntasks=2" not in given, f"srun was given {given}")
+    # As docs/install.md has it for another release of Slurm; it does not lie in an installation.
+    source = HERE.parents[1] / "src"
+    subprocess.run(["cc", "-O2", "-fPIC", "-shared", "-I", source, *(source / "spank").glob("*.c"), "-o", cwd / "own.so"], check=True)
+    place.env["PATH"] += f":{harness.FERMATA.parent}"
+    inherited = {f"SLURM_SPANK__SLURM_SPANK_OPTION_fermata_fermata{at}": word for at, word in
+                 (("", "ckpt-%j"), ("_options", "--mpi mpich --job plugin"))}
+    with ByPlugin(place, "-ln2", "--nodes", 1, program=steady, plugin=cwd / "own.so", **inherited) as job:
+        lines += job.finish()
+    check(lines == place.wanted(), "the lines of two lives differ")
+    check((cwd / "ckpt-1").is_dir(), "no directory with the job's number")
+
+    def left_alone(*options, **variables):
+        (cwd / "words").unlink(missing_ok=True)
+        with ByPlugin(place, *options, program=["sh", "-c", "exit 3"], **variables) as job:
+            job.finish(expected=3)
+        check("--" not in place.words(), f"srun was given {place.words()}")
+
+    for options in ([], ["--fermata=off"], ["--pty"]):
+        left_alone(*options, **(inherited if options else {}))
+
+    def line(expected, *options, code=2, program=steady, **variables):
+        (cwd / "words").unlink(missing_ok=True)
+        with ByPlugin(place, *options, program=program, **variables) as job:
+            ended = job.end()
+        check(ended == code and expected in job.errors() and job.errors().count("\n") == 1, f"{options}: {ended}, {job.errors()}")
+        check(not (cwd / "words").exists(), "srun was started")
+
+    line("Invalid --fermata argument", "--fermata=", code=255)
+    line("goes with --fermata=DIR", "--fermata-options=-v")
+    line("an unclosed '", "--fermata=x", "--fermata-options='")
+    line("takes no --launcher", "--fermata=x", "--fermata-options=--launcher own")
+    line("there are %j", "--fermata=x%z")
+    line("is no option of `fermata run`", "--fermata=x", "--fermata-options=--nonsense")
+    line("-n takes a number of ranks, not 'x'", "--fermata=x", "-nx")
+    line("several programs in one step", "--fermata=x", program=["true", ":", "true"])
+
+
+CASES = {f.__name__: f for f in (life, programs, warned, refused, no_program, plugin)}
 
 
 def case(name):

@@ -54,6 +54,15 @@ TEST(LauncherOptions, SrunHasItsOwn) {
     EXPECT_TRUE(are_options_of("srun", {}));
 }
 
+TEST(LauncherOptions, SrunsOneByOne) {
+    using Words = std::vector<std::string>;
+    EXPECT_EQ(srun_words({"-lN2", "-c", "4", "-K", "-K0", "-QI5", "-Jx y", "-t5"}),
+              (Words{"-l", "--nodes=2", "--cpus-per-task=4", "-K", "-K0", "-Q", "-I5", "-Jx y", "-t5"}));
+    EXPECT_EQ(srun_words({"--cpus-per-t", "4", "--ntasks", "2", "--lab", "--mpi=pmix", "--unknown", "word"}),
+              (Words{"--cpus-per-task=4", "--ntasks=2", "--label", "--mpi=pmix", "--unknown", "word"}));
+    EXPECT_EQ(srun_words({"--nodes=1-2", "-i", "-n3", "--"}), (Words{"--nodes=1-2", "--input=-n3", "--"}));
+}
+
 TEST(LauncherOptions, TheLastWorkingDirectoryCounts) {
     EXPECT_EQ(working_directory_of({"--bind-to", "none", "--wdir", "a", "-wd", "b"}), "b");
     EXPECT_EQ(working_directory_of({"-wdir=c"}), "c");
