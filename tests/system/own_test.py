@@ -121,6 +121,9 @@ def codes(mpi, cwd):
         done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", "sh", "-c", script)
         check(done.returncode == code, f"{script}: {done}")
     check("rank " in fermata(cwd, "--mpi", mpi, "--", "sh", "-c", "kill -SEGV $$").stderr, "no line")
+    for given, code in ((7, 7), (0, 1), (256, 1)):
+        done = fermata(cwd, "--mpi", mpi, "-n", 2, "--", PROGRAMS / f"world.{mpi}", "abort", 1, given)
+        check(done.returncode == code and f"called MPI_Abort with code {given}" in done.stderr, f"{given}: {done}")
 
 
 def killed(mpi, cwd):

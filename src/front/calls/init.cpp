@@ -233,8 +233,9 @@ int fm_Abort(Comm comm, int code) {
     number(code);
     line[at] = 0;
     (void)comm;
-    // As MPI_Abort of the real libraries: the code goes to the environment, where 0 would look like success.
-    bridge()->fatal(line, code == 0 ? 1 : code);
+    // The code goes to the environment, which sees its last byte: 0 would look like success (of 256 it does
+    // with the libraries' own launchers).
+    bridge()->fatal(line, (code & 0xff) == 0 ? 1 : code);
     return FM_ERR_OTHER;
 }
 
