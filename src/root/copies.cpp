@@ -179,6 +179,11 @@ bool Root::has_heard_of_a_death() const {
     return copies_.waits || copies_.takeovers.any() || !copies_.deaths.empty() || losses_.any();
 }
 
+// From a rank's death until all have gone on with its copy, between two tries as well.
+bool Root::waits_for_recovery() const {
+    return !finalize_released_ && (copies_.waits || copies_.takeovers.any());
+}
+
 void Root::see_who_lives() {
     if (over() || has_heard_of_a_death() || !tree_.whole()) return;
     std::set<int> nodes;
@@ -192,7 +197,7 @@ void Root::recover() {
     give_places();
     see_who_lives();
     if (copies_.takeovers.any()) return;
-    copies_are_due();
+    if (!copies_.waits) copies_are_due();
     if (!copies_.waits || over() || finalize_released_) return;
     copies_.waits = false;
     const Request request = renewal("recovery", {});

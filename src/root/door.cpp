@@ -24,6 +24,7 @@ class Root::Door : public Job {
             now.why_over = "the job has ended";
         else if (root_.losses_.any())
             now.why_over = root_.losses_.why();
+        now.replaced = root_.waits_for_recovery();
         now.here = root_.start_.roster().here();
         return now;
     }

@@ -75,7 +75,7 @@ void Root::take_due() {
 }
 
 void Root::take_requests() {
-    if (copies_.takeovers.any()) return;  // not all ranks are there
+    if (waits_for_recovery()) return;  // not all ranks are there
     take_due();
     if (requests_.empty()) return;
     Request request = requests_.front();

@@ -136,6 +136,7 @@ class Root {
     void copies_are_due();
     void see_who_lives();
     bool has_heard_of_a_death() const;
+    bool waits_for_recovery() const;
     void note_copy(const char* what, int32_t rank, const std::string& host, int32_t pid,
                    const std::string& why) const;
     bool heard_of_copies(int node, const wire::Message& message);

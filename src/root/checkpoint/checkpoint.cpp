@@ -76,6 +76,7 @@ Outcome Checkpoint::take(const Request& request, store::LevelName level, uint64_
     fresh.expected = expected;
     fresh.epoch = std::max(attempt_.epoch, settings_.first_epoch()) + 1;
     fresh.in_progress = true;
+    fresh.renews = request.renewal.has_value();
     fresh.stops = request.stop;
     fresh.client = request.client;
     fresh.start = monotonic_s();
@@ -430,6 +431,8 @@ void Checkpoint::give_up_if_it_cannot_succeed() {
     const std::string& refusal = tally_.answers().refusal;
     if (!refusal.empty()) throw Abandoned{refusal, ExitCode::refused};
     if (const std::string why = job_.state().why_over; !why.empty()) throw Abandoned{why};
+    if (!attempt_.renews && job_.state().replaced)
+        throw Abandoned{"a rank has died, and its copy is about to take its place"};
     if (attempt_.begun && !attempt_.disturbed.empty()) throw Abandoned{attempt_.disturbed};
     if (attempt_.cancelled) throw Abandoned{"cancelled", ExitCode::refused};
 }

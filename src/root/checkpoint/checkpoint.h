@@ -64,6 +64,7 @@ class Checkpoint {
         bool begun = false;  // ranks have heard of it, and it can be taken back
         bool cancelled = false;
         std::string disturbed;  // "" = the tree has not changed since it began
+        bool renews = false;    // nobody is saved
         bool stops = false;     // the job ends with it
         tree::Ranks copied;     // for their copies on other nodes: nothing of it is kept; none: it is
         int client = -1;        // who asked and hears of each phase

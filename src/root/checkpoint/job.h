@@ -30,6 +30,7 @@ class Job {
         bool lost = false;       // a rank or a daemon is gone
         std::string why_over;    // why no checkpoint can be made any more; "" = one can
         int here = 0;            // ranks
+        bool replaced = false;   // a copy has a rank's place, and is not that rank yet: nobody may save it
     };
     virtual State state() const = 0;
     virtual uint32_t ranks() const = 0;

@@ -166,6 +166,22 @@ TEST(Checkpoint, OfAJobThatHasNotStartedOrIsOverIsRefused) {
     EXPECT_TRUE(over.job.told.empty());
 }
 
+// Its image would be that of a process which still follows, and writes elsewhere.
+TEST(Checkpoint, OfACopyThatIsAboutToTakeARanksPlaceIsNotMade) {
+    const char* why = "a rank has died, and its copy is about to take its place";
+    Scene before;
+    before.job.now.replaced = true;
+    EXPECT_EQ(before.take().line, why);
+    EXPECT_TRUE(before.job.told.empty());
+    EXPECT_EQ(before.generations(), 0u);
+    Scene later;
+    later.job.fails_at = "drain";
+    later.job.at_fault = [&] { later.job.now.replaced = true; };
+    EXPECT_EQ(later.take().line, why);
+    EXPECT_EQ(later.job.all<wire::Cancel>().size(), 1u);
+    EXPECT_EQ(later.generations(), 0u);
+}
+
 TEST(Checkpoint, ThatIsCommittedStaysWhateverHappensAtResume) {
     for (const Way& way : kWays) {
         SCOPED_TRACE(way.line);

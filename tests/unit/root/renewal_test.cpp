@@ -34,6 +34,13 @@ TEST(Renewal, SavesNothingAndTheRanksGoOn) {
     EXPECT_EQ(scene.generations(), 1u);
 }
 
+// By one the copy becomes the rank.
+TEST(Renewal, IsMadeWhileACopyIsAboutToTakeARanksPlace) {
+    Scene scene;
+    scene.job.now.replaced = true;
+    EXPECT_TRUE(renew(scene).ok);
+}
+
 TEST(Renewal, WhateverMakesItFailTheRanksGoOnAsTheyWere) {
     for (const char* phase : {"targets", "converge", "freeze", "drain", "renew"})
         for (Fault fault : {Fault::refusal, Fault::silence, Fault::loss}) {
