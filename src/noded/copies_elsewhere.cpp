@@ -226,7 +226,7 @@ std::optional<pid_t> Ranks::take_place(const wire::TakePlace& order) {
     now->error.goes_on_after(order.error);
     now->known = false;
     // Its library would not live without, until it has another one.
-    if (copy.world) copys_worlds_.push_back(std::move(copy.world));
+    if (copy.world) earlier_worlds_.push_back(std::move(copy.world));
     const pid_t pid = now->child.pid;
     ranks_.push_back(std::move(now));
     return pid;

@@ -171,8 +171,9 @@ void Ranks::watch_copies() {
         copy_ended(copy.first, pid, copies_end_ ? "" : how_it_ended(copy.second.child, status));
         return true;
     });
-    const bool some = std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return !rank->known; });
-    if (copies_.empty() && copies_wanted_.empty() && !some) copys_worlds_.clear();
+    const bool some =
+        std::any_of(ranks_.begin(), ranks_.end(), [](auto& rank) { return !rank->known || rank->moves; });
+    if (copies_.empty() && copies_wanted_.empty() && left_.empty() && !some) earlier_worlds_.clear();
 }
 
 void Ranks::end_copies(const tree::Ranks& of) {

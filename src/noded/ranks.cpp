@@ -297,7 +297,8 @@ void Ranks::renewed(bool goes_on) {
     renewal_.strangers = renewal_.strangers || (next_ && !goes_on);
     if (!goes_on) forget_unmade_copies();
     if (goes_on && renewal_.under_way) {
-        if (!copies_wanted_.empty() && pmi_) copys_worlds_.push_back(std::move(pmi_));
+        // Processes of it are there until they have handed over, and Open MPI ends one without its server.
+        if (pmi_) earlier_worlds_.push_back(std::move(pmi_));
         pmi_ = std::move(next_);  // none where no rank is left
         launch_->mpi = renewal_.mpi;
         lower_ = renewal_.lower;
@@ -319,7 +320,7 @@ void Ranks::bury_strangers() {
             std::any_of(copies_.begin(), copies_.end(), [&](auto& one) { return is(one.second); }) ||
             std::any_of(remote_copies_.begin(), remote_copies_.end(),
                         [&](auto& one) { return is(one.second.child); }) ||
-            std::any_of(copys_worlds_.begin(), copys_worlds_.end(),
+            std::any_of(earlier_worlds_.begin(), earlier_worlds_.end(),
                         [&](auto& one) { return one->is_helper(ended.si_pid); }) ||
             is_copys_helper(ended.si_pid) || (pmi_ && pmi_->is_helper(ended.si_pid)) ||
             (next_ && next_->is_helper(ended.si_pid));

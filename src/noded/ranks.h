@@ -186,10 +186,11 @@ class Ranks {
     };
     std::map<Rank, Arrival> arrivals_;  // no process yet: their libraries' servers are being made
     std::string lower_;                 // the program of lower halves of the newest world; "" = the launch's
-    std::vector<std::unique_ptr<PmiEnds>> copys_worlds_;  // their libraries would not live without
-    tree::Ranks copies_wanted_;                           // in the newest renewal
-    tree::Ranks copies_unwanted_;                         // being ended
-    bool copies_end_ = false;                             // those that come, too
+    std::vector<std::unique_ptr<PmiEnds>>
+        earlier_worlds_;           // libraries of copies, and of who hands over, would not live without
+    tree::Ranks copies_wanted_;    // in the newest renewal
+    tree::Ranks copies_unwanted_;  // being ended
+    bool copies_end_ = false;      // those that come, too
     struct {
         bool under_way = false;            // also where no rank is
         std::string mpi, lower;            // the library there, the program of lower halves
