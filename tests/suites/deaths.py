@@ -163,7 +163,7 @@ def one(number, mpi, wanted, options):
         check(list(dict.fromkeys(lines)) == wanted and (back or again == 0),
               f"run {number} ({done}): {len(lines)} lines, {again} twice, natively {len(wanted)}\n{errors[-3000:]}")
     else:
-        check((SAID if options.bare else NOTHING_YET).search(errors), f"run {number} ({done}): exit code {code}:\n{errors[-3000:]}")
+        check(code == 137 and (SAID if options.bare else NOTHING_YET).search(errors), f"run {number} ({done}): exit code {code}:\n{errors[-3000:]}")
     how = "masked" if code == 0 and again == 0 else "rolled back" if code == 0 else f"ended with {code}"
     last = "" if code == 0 else f": {errors.strip().splitlines()[-1]}"
     print(f"run {number}: {done}: {how}, {took:.0f} s{last}", flush=True)
