@@ -63,7 +63,7 @@ void Root::copies_are_due() {
     if (outcome.ok) members_.renewed();
     note(journal::Kind::renewal,
          {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}, {"origin", "copies"}});
-    if (outcome.ok || copies_.waits || copies_.takeovers.any() || over()) return;
+    if (outcome.ok || waits_for_recovery() || over()) return;
     spdlog::info("copies: {}", outcome.line);
     make_copies(kLaterMs);
 }
@@ -176,13 +176,11 @@ void Root::promoted(const wire::Promoted& said) {
 
 // All ranks get another world then, and nobody asks about the old one.
 bool Root::has_heard_of_a_death() const {
-    return copies_.waits || copies_.takeovers.any() || !copies_.deaths.empty() || losses_.any();
+    return waits_for_recovery() || !copies_.deaths.empty() || losses_.any();
 }
 
-// From a rank's death until all have gone on with its copy, between two tries as well.
-bool Root::waits_for_recovery() const {
-    return !finalize_released_ && (copies_.waits || copies_.takeovers.any());
-}
+// True from a rank's death until all begin to go on with its copy, between two tries as well.
+bool Root::waits_for_recovery() const { return copies_.waits || copies_.takeovers.any(); }
 
 void Root::see_who_lives() {
     if (over() || has_heard_of_a_death() || !tree_.whole()) return;
@@ -206,8 +204,7 @@ void Root::recover() {
     const Outcome outcome = checkpoint_.take(request, store::LevelName::files, 0);
     answer_renewal(request, outcome);
     if (outcome.ok) return all_went_on(outcome, deaths);
-    if (copies_.waits || copies_.takeovers.any() || over() || losses_.any())
-        return;  // the next one sees to it
+    if (waits_for_recovery() || over() || losses_.any()) return;  // the next one sees to it
     copies_.waits = ++copies_.tries < kTries;
     if (!copies_.waits) fail_job(fmt::format("a rank's copy could not take its place: {}", outcome.line));
 }
@@ -242,7 +239,7 @@ std::string Root::why_no_copy(int32_t rank) const {
 }
 
 bool Root::copies_are_on_their_way() const {
-    return copies_.makes || copies_.due > 0 || copies_.waits || copies_.takeovers.any();
+    return copies_.makes || copies_.due > 0 || waits_for_recovery();
 }
 
 json Root::copies_json() const {

@@ -61,7 +61,7 @@ void Root::make_copies_elsewhere(const tree::Ranks& ranks) {
     copies_.trouble = outcome.ok ? "" : outcome.line;
     note(journal::Kind::renewal,
          {{"ok", outcome.ok}, {"line", outcome.line}, {"seconds", outcome.seconds}, {"origin", "copies"}});
-    if (copies_.waits || copies_.takeovers.any() || over()) return;
+    if (waits_for_recovery() || over()) return;
     // Ranks whose nodes have no other are next.
     if (!outcome.ok) spdlog::info("copies: {}", outcome.line);
     copies_.failures = outcome.ok ? 0 : std::min(copies_.failures + 1, kMostFailures);

@@ -75,7 +75,7 @@ void Root::take_due() {
 }
 
 void Root::take_requests() {
-    if (waits_for_recovery()) return;  // not all ranks are there
+    if (waits_for_recovery() && !finalize_released_) return;  // not all ranks are there
     take_due();
     if (requests_.empty()) return;
     Request request = requests_.front();
