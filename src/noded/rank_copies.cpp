@@ -31,7 +31,7 @@ std::string text_of(pid_t pid, int descriptor) {
 
 // As a library says why it gives up: its last line.
 std::string last_words(const Child& copy) {
-    char text[1024];
+    char text[1024];  // no line for people is longer
     const off_t size = copy.words ? ::lseek(copy.words.get(), 0, SEEK_END) : 0;
     const off_t from = std::max<off_t>(0, size - static_cast<off_t>(sizeof text));
     const ssize_t n = size > 0 ? ::pread(copy.words.get(), text, sizeof text, from) : 0;
@@ -69,7 +69,6 @@ void Ranks::gets_no_copy(Rank who) {
     copies_wanted_.take_away(tree::Ranks(number(who)));
     for (auto& rank : ranks_) {
         if (rank->rank != who) continue;
-        rank->copy_unmade = false;
         rank->output.copy_is_gone();
         rank->error.copy_is_gone();
     }
@@ -79,7 +78,7 @@ void Ranks::gets_no_copy(Rank who) {
 // rank's place since, will say what it has written.
 void Ranks::forget_unmade_copies() {
     for (auto& rank : ranks_) {
-        if (!std::exchange(rank->copy_unmade, false)) continue;
+        if (!rank->copy_unmade) continue;
         rank->output.copy_is_gone();
         rank->error.copy_is_gone();
     }
@@ -97,8 +96,6 @@ bool Ranks::stays(Rank who, pid_t pid) {
     }
     copies_.emplace(who, std::move(*at));
     left_.erase(at);
-    for (auto& rank : ranks_)
-        if (rank->rank == who) rank->copy_unmade = false;
     if (copies_end_) end_copies();
     return true;
 }

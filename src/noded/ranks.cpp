@@ -296,6 +296,7 @@ void Ranks::renewed(bool goes_on) {
     renewal_.order.reset();
     renewal_.strangers = renewal_.strangers || (next_ && !goes_on);
     if (!goes_on) forget_unmade_copies();
+    for (auto& rank : ranks_) rank->copy_unmade = false;
     if (goes_on && renewal_.under_way) {
         // Processes of it are there until they have handed over, and Open MPI ends one without its server.
         if (pmi_) earlier_worlds_.push_back(std::move(pmi_));

@@ -186,8 +186,8 @@ class Ranks {
     };
     std::map<Rank, Arrival> arrivals_;  // no process yet: their libraries' servers are being made
     std::string lower_;                 // the program of lower halves of the newest world; "" = the launch's
-    std::vector<std::unique_ptr<PmiEnds>>
-        earlier_worlds_;           // libraries of copies, and of who hands over, would not live without
+    // Libraries of copies, and of processes that hand over, would not live without.
+    std::vector<std::unique_ptr<PmiEnds>> earlier_worlds_;
     tree::Ranks copies_wanted_;    // in the newest renewal
     tree::Ranks copies_unwanted_;  // being ended
     bool copies_end_ = false;      // those that come, too
