@@ -112,6 +112,17 @@ def copy(mpi):
     check(not MASKED.findall(errors), errors)
 
 
+def aborts(mpi):
+    """A copy that ends as a library ends it: with a line on its standard error, which is a file of its own."""
+    def abort(job):
+        pid = job.pids()[1][1]
+        with open(f"/proc/{pid}/fd/2", "a", encoding="utf-8") as words:
+            words.write("first\nthe library gives up\n")
+        os.kill(pid, signal.SIGABRT)
+    errors = over(mpi, abort)
+    check("was killed by signal 6 (the library gives up); another one is made" in errors, errors)
+
+
 def twice(mpi):
     def both(job):
         before = job.pids()
@@ -237,7 +248,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "twice": twice, "in_renewal": in_renewal, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "in_renewal": in_renewal, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":
