@@ -5,12 +5,15 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <charconv>
 #include <optional>
 #include <set>
+#include <string>
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/host_name.h"
 #include "base/text.h"
 #include "files/folder.h"
 #include "level/memory.h"
@@ -36,21 +39,15 @@ Left left_here() {
     return left;
 }
 
-std::string node_name() {
-    char name[256] = "";
-    ::gethostname(name, sizeof name - 1);
-    return name;
-}
-
-struct Before {
+struct Looks {
     Left before, after;
 };
 
-Before of_this_user(bool remove) {
-    Before both{left_here(), {}};
+Looks of_this_user(bool remove) {
+    Looks both{left_here(), {}};
     if (remove) {
         for (const std::string& base : tree::run_bases()) tree::sweep(base);
-        level::sweep(0, node_name());
+        level::sweep(0, host_name());
     }
     both.after = left_here();
     return both;
@@ -91,7 +88,7 @@ std::set<uid_t> users_here() {
 }
 
 // A child without root's rights looks; none: it could not.
-std::optional<Before> of_user(uid_t user, bool remove) {
+std::optional<Looks> of_user(uid_t user, bool remove) {
     int ends[2];
     if (::pipe2(ends, O_CLOEXEC) != 0) return {};
     Fd in(ends[0]), out(ends[1]);
@@ -103,11 +100,11 @@ std::optional<Before> of_user(uid_t user, bool remove) {
         if (::setgroups(0, nullptr) != 0 || ::setresgid(nobody, nobody, nobody) != 0 ||
             ::setresuid(user, user, user) != 0)
             ::_exit(1);
-        const Before both = of_this_user(remove);
+        const Looks both = of_this_user(remove);
         ::_exit(::write(out.get(), &both, sizeof both) == sizeof both ? 0 : 1);
     }
     out.reset();
-    Before both;
+    Looks both;
     size_t got = 0;
     while (got < sizeof both) {
         const ssize_t n = ::read(in.get(), reinterpret_cast<char*>(&both) + got, sizeof both - got);
@@ -137,7 +134,7 @@ std::string words_of(const Left& left) {
 }  // namespace
 
 Finding look_for_leftovers(bool remove) {
-    Before all;
+    Looks all;
     unsigned unseen = 0;
     std::set<uid_t> users = {::geteuid()};
     if (::geteuid() == 0) users.merge(users_here());

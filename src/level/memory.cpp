@@ -219,10 +219,6 @@ void sweep_all(const NodePlace& own, uint64_t but_of_job) {
     }
 }
 
-}  // namespace
-
-namespace {
-
 uint64_t bytes_in(const files::Folder& folder) {
     uint64_t bytes = 0;
     for (const std::string& name : folder.names())
