@@ -135,9 +135,7 @@ def nodes(cwd, options):
         yield ["--launcher", "own"], None, (), lambda: None
         return
     with Cluster(cwd, options.nodes) as cluster:
-        hosts = ",".join(f"{node.name}:{options.ranks}" for node in cluster.nodes)
-        yield (["--launcher", "own", "--hosts", hosts], dict(os.environ, FERMATA_SSH=f"{cwd}/rsh"), cluster.nodes[0].on,
-               lambda: [node.empty() for node in cluster.nodes])
+        yield *cluster.own_job(options.ranks), lambda: [node.empty() for node in cluster.nodes]
 
 
 def one(number, mpi, wanted, options):

@@ -16,7 +16,6 @@ import argparse
 import contextlib
 import json
 import math
-import os
 import pathlib
 import re
 import sys
@@ -107,9 +106,7 @@ def nodes(cwd, options):
         yield [], None, ()
         return
     with Cluster(cwd, options.nodes) as cluster:
-        share = -(-options.ranks // options.nodes)
-        hosts = ",".join(f"{node.name}:{share}" for node in cluster.nodes)
-        yield ["--launcher", "own", "--hosts", hosts], dict(os.environ, FERMATA_SSH=f"{cwd}/rsh"), cluster.nodes[0].on
+        yield cluster.own_job(-(-options.ranks // options.nodes))
 
 
 def to_end(options):

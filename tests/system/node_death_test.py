@@ -36,12 +36,10 @@ class Copied:
 
     def __enter__(self):
         self.cluster.__enter__()
-        names = [node.name for node in self.cluster.nodes]
-        share = -(-self.ranks // len(names))
-        self.words = ["--launcher", "own", "--hosts", ",".join(f"{name}:{share}" for name in names)]
-        self.env = dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh", **self.env)
+        self.words, env, on = self.cluster.own_job(-(-self.ranks // len(self.cluster.nodes)))
+        self.env = {**env, **self.env}
         self.job = Job.run(self.program, self.ranks, self.cwd, mpi=self.mpi, extra=[*self.words, "--replicas", "all"],
-                           env=self.env, on=self.cluster.nodes[0].on)
+                           env=self.env, on=on)
         self.job.__enter__()
         return self
 

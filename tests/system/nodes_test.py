@@ -112,6 +112,11 @@ class Cluster:
             raise
         return self
 
+    def own_job(self, share):
+        """Words of `run`, environment and prefix of a job that Fermata starts itself, with so many ranks a node."""
+        hosts = ",".join(f"{node.name}:{share}" for node in self.nodes)
+        return ["--launcher", "own", "--hosts", hosts], dict(os.environ, FERMATA_SSH=f"{self.cwd}/rsh"), self.nodes[0].on
+
     def build(self):
         for number in range(self.size):
             self.nodes.append(Node(self.cwd, number))
