@@ -160,6 +160,33 @@ def in_renewal(mpi):
     check(len(MASKED.findall(errors)) == 1, errors)
 
 
+def fetched(mpi):
+    """A rank without a copy fetches a long message out of the memory of one that has died, before anybody has told it of the death:
+    it waits for the message of the copy that takes its place."""
+    with Scratch(f"fetched-{mpi}") as cwd:
+        def go(*names):
+            for name in names:
+                (cwd / name).write_text("")
+        go("BEGIN", "FETCH", "GO")
+        words = [PROGRAMS / f"fetched.{mpi}", cwd]
+        native = harness.native(words, RANKS, mpi, cwd)
+        for name in ("BEGIN", "FETCH", "GO"):
+            (cwd / name).unlink()
+        with Job.run(words, RANKS, cwd, mpi=mpi, extra=["--launcher", "own", "--replicas", "1-1"]) as job:
+            job.wait_until(lambda: '"had": 1' in job.ask("status", "--json").stdout, "a copy")
+            go("BEGIN")
+            job.wait_line("SENT")
+            daemon, = job.daemon_pids()
+            os.kill(daemon, signal.SIGSTOP)
+            os.kill(job.rank_pids()[1], signal.SIGKILL)
+            go("FETCH")
+            time.sleep(0.5)
+            os.kill(daemon, signal.SIGCONT)
+            go("GO")
+            check(sorted(job.finish()) == sorted(native), job.errors())
+            check(len(MASKED.findall(job.errors())) == 1, job.errors())
+
+
 def number_of(pid):
     """The rank that the process plays, by MPICH's launcher's word."""
     words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -248,7 +275,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "in_renewal": in_renewal, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "in_renewal": in_renewal, "fetched": fetched, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":

@@ -83,4 +83,10 @@ long end_as_told(int fd, long result, int flags) noexcept {
     return settled || waits ? result : -EAGAIN;
 }
 
+long memory_as_told(long result, uint64_t wanted) noexcept {
+    if (result != -ESRCH) return result;
+    __atomic_fetch_add(&all.lost, 1, __ATOMIC_RELEASE);
+    return __atomic_load_n(&hidden, __ATOMIC_ACQUIRE) ? static_cast<long>(wanted) : result;
+}
+
 }  // namespace fermata::split

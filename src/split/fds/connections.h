@@ -16,6 +16,10 @@ void hide_ends(bool hide) noexcept;
 // Gives what the library is told of a call on a socket: `result` (as the kernel's; 0 of one that reads: the
 // end), or -EAGAIN, as if nothing had come. `flags`: of the call.
 long end_as_told(int fd, long result, int flags) noexcept;
+// The same of a call that takes `wanted` bytes out of another rank's memory, or puts them there: -ESRCH of
+// one that has died. Hidden, it is as if all had been taken: UCX 1.13 (cma) ends the process for anything
+// less.
+long memory_as_told(long result, uint64_t wanted) noexcept;
 // A connection could not be made, which is told at once. Libraries try several addresses of a peer, of which
 // some lead nowhere (ENETUNREACH): the network is not broken for that.
 void note_refusal(int fd, long result) noexcept;

@@ -1,5 +1,6 @@
-// Functions of the lower executable on connections: as libc's, but who writes to somebody who is gone gets
-// EPIPE and no SIGPIPE; and ends of connections are counted, and hidden for a while (connections.h).
+// Functions of the lower executable on connections, and on the memory of other ranks: as libc's, but who
+// writes to somebody who is gone gets EPIPE and no SIGPIPE; and ends of connections and of ranks whose memory
+// is wanted are counted, and hidden for a while (connections.h).
 //
 // A job with copies survives a peer's death, and MPI libraries (Open MPI 4.1.4's btl/tcp: writev) write on
 // its socket before they see its end. SIGPIPE's action is the application's, by default the end of the
@@ -38,7 +39,22 @@ long has_read(int fd, long result, size_t asked, int flags = 0) {
     return answer(end ? end_as_told(fd, result, flags) : result);
 }
 
+long took(long result, const iovec* parts, unsigned long count) {
+    uint64_t wanted = 0;
+    for (unsigned long i = 0; result < 0 && i < count; ++i) wanted += parts[i].iov_len;
+    return answer(memory_as_told(result, wanted));
+}
+
 }  // namespace
+
+EXPORT ssize_t process_vm_readv(pid_t pid, const iovec* to, unsigned long parts, const iovec* from,
+                                unsigned long count, unsigned long flags) {
+    return took(sys(SYS_process_vm_readv, pid, to, parts, from, count, flags), to, parts);
+}
+EXPORT ssize_t process_vm_writev(pid_t pid, const iovec* from, unsigned long parts, const iovec* to,
+                                 unsigned long count, unsigned long flags) {
+    return took(sys(SYS_process_vm_writev, pid, from, parts, to, count, flags), from, parts);
+}
 
 EXPORT ssize_t write(int fd, const void* from, size_t size) {
     long result = sys(SYS_sendto, fd, from, size, MSG_NOSIGNAL, nullptr, 0);

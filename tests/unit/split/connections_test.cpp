@@ -8,6 +8,7 @@
 #include <poll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
+#include <sys/wait.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -108,6 +109,26 @@ TEST(Connections, AnEndIsHiddenUntilAllRanksAreSeenToLive) {
     hide_ends(false);
     EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 0);
     for (Connection* one : {&connection, &another}) ::close(one->ends[0]);
+}
+
+TEST(Connections, MemoryOfWhoHasDiedIsAsIfItHadBeenTaken) {
+    const Counted counted;
+    const pid_t dead = ::fork();
+    if (dead == 0) ::_exit(0);
+    siginfo_t none{};
+    ::waitid(P_PID, static_cast<id_t>(dead), &none, WEXITED | WNOWAIT);
+    char here[24] = {};
+    const iovec to[] = {{here, 16}, {here + 16, 8}}, from{here, 24};
+    EXPECT_EQ(::process_vm_readv(dead, to, 2, &from, 1, 0), -1);
+    EXPECT_EQ(errno, ESRCH);
+    EXPECT_EQ(counted.now(), 1u);
+    hide_ends(true);
+    EXPECT_EQ(::process_vm_readv(dead, to, 2, &from, 1, 0), 24);
+    EXPECT_EQ(::process_vm_writev(dead, to, 1, &from, 1, 0), 16);
+    EXPECT_EQ(counted.now(), 3u);
+    EXPECT_EQ(::process_vm_readv(::getpid(), to, 2, nullptr, 0, 0), 0) << "as the kernel says";
+    hide_ends(false);
+    ::waitpid(dead, nullptr, 0);
 }
 
 TEST(Connections, SoIsOneThatNobodyTakes) {
