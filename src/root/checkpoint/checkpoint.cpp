@@ -337,10 +337,11 @@ void Checkpoint::resume(bool stop) {
     // (Ranks that went on with a forked writer may have said so already.)
     const auto& heard = tally_.answers().resumed;
     if (heard.ranks < job_.ranks()) ask(wire::Resume{attempt_.epoch});
-    // One that dies now has a copy elsewhere, which has no part in this, or the job ends.
+    // One that dies now has a copy, which has no part in this, or the job ends. (Whoever is told of what
+    // comes next has been told to resume before.)
     auto all = [&] { return std::min(job_.ranks(), static_cast<uint32_t>(job_.state().here)); };
-    until([&] { return heard.ranks >= all(); }, monotonic_s() + settings_.limits.resume,
-          "every rank to resume");
+    until([&] { return heard.ranks >= all() || job_.state().replaced; },
+          monotonic_s() + settings_.limits.resume, "every rank to resume");
 }
 
 journal::Measured Checkpoint::what_was_measured(double ended) const {
