@@ -298,11 +298,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             tell_starter_of_end();
             end_with_launcher();
         case Action::end_before_go:
-            if (task_.second || task_.config.copy_of)
-                ::_exit(0);  // the process that it was to take over from goes on, or has ended
-            say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
-                            rank().number()));
-            ::_exit(static_cast<int>(ExitCode::failed));
+            end_before_go();
         case Action::note_begin:
             asked_ = Asked{std::get<wire::Begin>(*message), {}, {}};
             if (task_.pager) task_.pager->prefetch(kHurry);

@@ -76,6 +76,7 @@ class Agent {
     std::optional<Event> act_on_image(Action action, const wire::Message* message);
     void go_on(Action action);
     void await_logs();
+    [[noreturn]] void end_before_go();
     void rebuild();
     void follow_elsewhere();
     void go();

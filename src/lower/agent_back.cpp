@@ -1,6 +1,7 @@
 // The agent's part of a restart and of a child (hop.h), up to Go; and its words on the rank's message log, by
 // which both rebuild.
 #include <fmt/core.h>
+#include <signal.h>
 #include <unistd.h>
 
 #include <algorithm>
@@ -9,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/invariant.h"
+#include "base/log.h"
 #include "lower/agent.h"
 #include "lower/services.h"
 #include "lower/shared_ranks.h"
@@ -62,6 +64,16 @@ void Agent::rebuild() {
     if (error.empty()) error = rebuild_objects(*parts_, rank());
     if (task_.second) split::process::end_with_peer(link_->fd(), false);  // it has an answer to wait for
     link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
+}
+
+// The daemon, or the process that a child was to take over from, is gone. That one goes on without it, or was
+// killed: then the child is the rank, perhaps, whose copy takes no place of one that has ended by itself.
+void Agent::end_before_go() {
+    if (task_.second) ::kill(::getpid(), SIGKILL);
+    if (task_.config.copy_of) ::_exit(0);
+    say(fmt::format("error: rank {}: lost the node daemon before every rank was back: restart again",
+                    rank().number()));
+    ::_exit(static_cast<int>(ExitCode::failed));
 }
 
 void Agent::go() {

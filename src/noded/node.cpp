@@ -295,7 +295,7 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
 
 // The process that speaks for the rank from now on has the connection already.
 void Node::moved(Agent& agent, const wire::Moved& moved) {
-    if (!ranks_ || !ranks_->moved(Rank(static_cast<uint32_t>(agent.rank)), moved.pid)) {
+    if (!ranks_ || !ranks_->moved(Rank(static_cast<uint32_t>(agent.rank)), agent.pid, moved.pid)) {
         spdlog::warn("rank {} says it is process {}, which is not this daemon's", agent.rank, moved.pid);
         return;
     }

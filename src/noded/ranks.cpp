@@ -329,9 +329,9 @@ void Ranks::bury_strangers() {
     }
 }
 
-bool Ranks::moved(Rank who, pid_t pid) {
+bool Ranks::moved(Rank who, pid_t from, pid_t pid) {
     for (auto& rank : ranks_) {
-        if (rank->rank != who || rank->status) continue;
+        if (rank->rank != who || rank->status || rank->child.pid != from) continue;
         Child now;
         now.pid = pid;
         now.process = Fd(static_cast<int>(::syscall(SYS_pidfd_open, pid, 0)));

@@ -46,8 +46,8 @@ class Ranks {
     std::function<void(Rank, wire::Renew)> world;
     // Called when there will be no such world, with the reason.
     std::function<void(const std::string& why)> refuse;
-    // The rank is another process now. False: not a child of this daemon.
-    bool moved(Rank rank, pid_t pid);
+    // The rank is process `pid` now. False: not a child of this daemon, or `from` is not the rank any more.
+    bool moved(Rank rank, pid_t from, pid_t pid);
     // A process that its rank has left has ended.
     std::function<void(pid_t)> left;
 
