@@ -14,6 +14,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/invariant.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "lower/agent_events.h"
 #include "lower/binding/binding.h"
@@ -335,6 +336,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             the_upper()->take();
             break;
         case Action::ask_to_stop:
+            kill_point("stop.asked");
             threads::ask_all_to_stop();
             break;
         case Action::say_frozen:
@@ -344,6 +346,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
             say_log(std::get<wire::AskLog>(*message));
             break;
         case Action::keep_orders:
+            kill_point("hop.orders");
             checkpoint_->orders = std::get<wire::LogOrder>(*message).bytes;
             break;
         case Action::drain:
@@ -402,10 +405,14 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
 // The child has the rank from now on; this process ends here, or follows it.
 void Agent::leave_to_child() {
     Hop& hop = *checkpoint_->hop;
+    kill_point("hop.resumed");
     if (!hop.stays()) hop.let_go(*link_);
+    kill_point("copy.before_it_stays");
     link_ = hop.let_go_and_stay(*link_);
+    kill_point("copy.stays");
     the_upper()->log_be_copy();
     threads::bring_all_back();  // the world of its library is no more
+    kill_point("copy.brought_back");
 }
 
 void Agent::meet(const wire::Message& order) {
@@ -518,7 +525,9 @@ std::optional<Event> Agent::capture() {
     always(checkpoint_ && checkpoint_->saving, "an image that nobody has asked for");
     always(!is_copy(), "an image of a copy that has not its rank's place yet");
     Saving& saving = *checkpoint_->saving;
+    kill_point("save.before_capture");
     saving.capture();
+    kill_point("save.captured");
     if (!saving.no_copy().empty()) link_->send(wire::NoCopy{wire_rank(), "", saving.no_copy()});
     if (saving.failed()) return Event::ended;
     if (saving.stream() >= 0) link_->send(wire::Streams{wire_rank(), saving.stream()});
@@ -532,7 +541,9 @@ std::optional<Event> Agent::capture() {
 
 std::optional<Event> Agent::hop() {
     take_place(*link_);
+    kill_point("hop.before_fork");
     for (const std::string& line : checkpoint_->hop->start(*link_)) warn(line, checkpoint_->epoch);
+    kill_point("hop.forked");
     if (const std::string& why = checkpoint_->hop->no_copy(); !why.empty())
         link_->send(wire::NoCopy{static_cast<int32_t>(rank().number()), "", why});
     return checkpoint_->hop->failed() ? Event::ended : Event::child_writes;
@@ -542,6 +553,7 @@ std::optional<Event> Agent::write(std::optional<uint64_t> place) {
     always(checkpoint_ && checkpoint_->saving, "an image that is written and was not captured");
     Saving& saving = *checkpoint_->saving;
     for (const std::string& line : saving.write(place)) warn(line, checkpoint_->epoch);
+    kill_point("save.writes");
     // Also when this rank could not fork: the others must not wait for its word.
     if (saving.let_program_go()) link_->send(wire::Captured{checkpoint_->epoch});
     return saving.descriptor() >= 0 ? Event::child_writes : Event::ended;

@@ -10,6 +10,7 @@
 #include "base/clock.h"
 #include "base/error.h"
 #include "base/invariant.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "lower/agent.h"
 #include "lower/services.h"
@@ -22,6 +23,7 @@ namespace fermata::lower {
 
 // The root asks once all images are loaded.
 void Agent::await_logs() {
+    kill_point("child.tells_log");
     progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
     always(parts_ != nullptr, "a message log that is asked for, and nothing was restored");
@@ -54,6 +56,7 @@ void Agent::follow_elsewhere() {
 
 void Agent::rebuild() {
     if (task_.config.copy_of && !task_.second) return follow_elsewhere();
+    kill_point("child.rebuilds");
     progress_.enter(wire::RestartPhase::rebuild);
     say_phase();
     always(parts_ != nullptr, "objects are made again, and nothing was restored");
@@ -63,7 +66,9 @@ void Agent::rebuild() {
             error = fmt::format("rank {}: {}", rank().number(), why);
     if (error.empty()) error = rebuild_objects(*parts_, rank());
     if (task_.second) split::process::end_with_peer(link_->fd(), false);  // it has an answer to wait for
+    kill_point("child.before_restored");
     link_->send(wire::Restored{error.empty(), error});  // which says as well that it is in `go`
+    kill_point("child.restored");
 }
 
 // The daemon, or the process that a child was to take over from, is gone. That one goes on without it, or was
@@ -81,6 +86,7 @@ void Agent::go() {
         link_->go_on_with(Fd(task_.second->descriptor));
         ended_epoch_ = task_.second->epoch;
     }
+    kill_point("child.goes");
     if (!orders_.bytes.empty()) the_upper()->log_go(orders_.epoch);
     if (task_.second) split::process::queue_signals(task_.second->signals, the_upper()->ids);
     always(parts_ != nullptr, "a program that goes on, and nothing was restored");
@@ -91,6 +97,7 @@ void Agent::go() {
 }
 
 void Agent::say_frozen() {
+    kill_point("stop.stands");
     if (!checkpoint_->anywhere) {
         link_->send(wire::Frozen{checkpoint_->epoch, checkpoint_->sent});
         return;

@@ -13,6 +13,7 @@
 
 #include "base/environment.h"
 #include "base/error.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "base/sys.h"
 #include "image/image.h"
@@ -149,7 +150,10 @@ void Hop::make_child(const tree::AgentLink& link) {
     int process = -1;
     split::let_fork_copy(memory, true);
     const long pid = sys(SYS_clone, CLONE_PARENT | CLONE_PIDFD, nullptr, &process, nullptr, 0);
-    if (pid == 0) second.enter();
+    if (pid == 0) {
+        kill_point("child.forked");
+        second.enter();
+    }
     split::let_fork_copy(memory, false);
     if (pid < 0) fail("no process for a second lower half: {}", std::strerror(static_cast<int>(-pid)));
     pid_ = static_cast<pid_t>(pid);
@@ -186,6 +190,7 @@ void Hop::prepare_to_stay() {
 void Hop::hand_over(tree::AgentLink& link) {
     link.send(wire::Moved{static_cast<int32_t>(rank_.number()), pid_, library_.name, library_.version});
     child_->send(wire::Waiting{split::process::take_signals_since(waiting_, the_upper()->ids)});
+    kill_point("hop.moved");
     child_->send(wire::Go{});
     const std::string rest = link.rest();
     size_t at = 0;

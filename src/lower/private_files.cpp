@@ -17,6 +17,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/kill_point.h"
 #include "lower/at_place.h"
 #include "lower/log_files.h"
 #include "lower/program_descriptors.h"
@@ -247,6 +248,7 @@ Fd begin_private_file(const split::PrivateWish& wish) {
 void take_private_files() {
     for (PrivateFile& one : the_upper()->private_files->files) {
         if (one.data_inode != 0) take(one);
+        kill_point("promotion.private_file");
         one = {};
     }
 }

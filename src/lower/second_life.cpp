@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "lower/agent.h"
 #include "lower/mpi_start.h"
@@ -48,7 +49,9 @@ MpiFacts start_beside_the_program(const SecondLife& life, const tree::AgentConfi
     note_shared_names(config);
     threads::settle_credentials();
     threads::block_signals_for_init();
+    kill_point("child.before_init");
     MpiFacts facts = bring_up_mpi(life.many_threads ? ThreadNeed::many : ThreadNeed::one);
+    kill_point("child.after_init");
     split::partition(true);
     threads::make_bell(split::lower_descriptor_base());
     const split::MemoryTable memory = split::decode({life.memory.data(), life.memory.size()});

@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/kill_point.h"
 #include "lower/agent.h"
 #include "lower/new_lower_half.h"
 #include "lower/say_each.h"
@@ -57,6 +58,7 @@ void continue_as_copy(tree::AgentConfig& config, const MpiFacts& facts, image::K
                       std::unique_ptr<tree::AgentLink>& link) {
     make_bridge(facts, {config.protocol, config.moved, config.restarts, config.message_log, config.log_bytes,
                         config.node_dir()});
+    kill_point("clone.loads");
     LoadedImage image = load_image(image_of_copy(config, key), false, nobody(facts.rank(), config.node));
     NewLowerHalf half(config, facts,
                       {image.anchors, image.program, config.restore, image.identity.job, image.linkers,
@@ -68,6 +70,7 @@ void continue_as_copy(tree::AgentConfig& config, const MpiFacts& facts, image::K
     if (parts.error.empty()) parts.error = restore_process(image);
     split::shared::forget_objects();
     parts.process_state = std::move(image.process_state);
+    kill_point("clone.loaded");
     half.hand_over(std::move(parts));
     split::threads::continue_main();
 }

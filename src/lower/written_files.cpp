@@ -15,6 +15,7 @@
 #include <vector>
 
 #include "base/error.h"
+#include "base/kill_point.h"
 #include "base/page.h"
 #include "lower/at_place.h"
 #include "lower/log_files.h"
@@ -132,6 +133,7 @@ void put_page(const Shadow& shadow, const char* now, size_t size, int64_t at) {
 }
 
 void put_into_file(const Shadow& shadow) {
+    kill_point("promotion.puts_file");
     struct stat what {};
     if (::fstat(shadow.data.get(), &what) != 0) fail_errno("cannot read what a copy has written");
     if (what.st_size < shadow.old_size)

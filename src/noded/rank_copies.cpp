@@ -10,6 +10,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "base/kill_point.h"
 #include "base/log.h"
 #include "base/text.h"
 #include "noded/ranks.h"
@@ -106,6 +107,7 @@ bool Ranks::promote(Started& rank, int status) {
     if (at == copies_.end() || !WIFSIGNALED(status) || nobody_hears_ || copies_end_) return false;
     if (copies_unwanted_.contains(number(rank.rank))) return false;
     const pid_t copy = at->second.pid;
+    kill_point("daemon.promotes");
     left(rank.child.pid);
     rank.child = std::move(at->second);
     copies_.erase(at);

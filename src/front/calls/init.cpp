@@ -3,6 +3,7 @@
 #include <stdlib.h>
 #include <sys/syscall.h>
 
+#include "base/kill_point.h"
 #include "clock/clock.h"
 #include "front/calls/comm_create.h"
 #include "front/core/bridge.h"
@@ -67,9 +68,11 @@ void wait_for_all(Call& call) noexcept {
         if (logged::on()) logged::progress();
         if (told != front.restarts && (!logged::on() || logged::may_arrive())) {
             told = front.restarts;
+            kill_point("finalize.before");
             bridge()->arrive_finalize();
+            kill_point("finalize.arrived");
         }
-        if (*bridge()->finalize_released != 0) return;
+        if (*bridge()->finalize_released != 0) return kill_point("finalize.released");
         {
             SpinGuard guard(library_lock);
             reap_orphans(slot_of(call.record()));

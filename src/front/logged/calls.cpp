@@ -1,4 +1,5 @@
 // Collective calls: their start, the form in which they go to the library, and their end.
+#include "base/kill_point.h"
 #include "front/core/fatal.h"
 #include "front/logged/escape.h"
 #include "front/logged/state.h"
@@ -68,8 +69,10 @@ void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
     machine().issued(number_of(r));
     split::ThreadRecord* record = call.record();
     int rc = 0;
+    kill_point("collective.before", static_cast<long>(part.arguments.kind));
     const bool returned = escapable(record, [&] { rc = native.call(native.context); });
     if (!returned) return;  // `part` says what is to be done now
+    kill_point("collective.after", static_cast<long>(part.arguments.kind));
     note_ended(r, {}, rc);
 }
 

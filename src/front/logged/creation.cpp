@@ -1,6 +1,7 @@
 // Communicators whose creation some members were told: who was not finds in the plan which one it is in.
 #include <algorithm>
 
+#include "base/kill_point.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
@@ -63,6 +64,7 @@ void made_by_plan(RequestObject* r) noexcept {
     if (part.asked.color == kLibraryChooses)
         fatal_line("fermata: a communicator of MPI_Comm_split_type cannot be made again here");
     part.made = with_members(same_colour(part, parent));
+    kill_point("creation.again");
     TempGroup group(part.made->members);
     mpi::RealComm real{};
     // Nobody else needs these ranks in the meantime: they all are at this very call.

@@ -1,5 +1,6 @@
 // A copy of a rank: its calls take what the leader's calls said, until the leader is gone and the stream has
 // ended. And the leader's side: what it says goes into the ring before its call returns.
+#include "base/kill_point.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/line.h"
@@ -66,6 +67,7 @@ void put(const uint8_t* bytes, size_t size) noexcept {
             since = now_ns();
             continue;
         }
+        kill_point("stream.full");
         yield_cpu();  // the copy is behind
         if (now_ns() - since < kPatienceNs) continue;
         bridge()->warn("a copy of this rank takes nothing any more, and is given up");
@@ -113,12 +115,14 @@ void see_whether_stream_ended() noexcept {
     if (log.machine.mode() != replay::Mode::play || !log.machine.may_tell()) return;
     if (!log.heard) log.heard = next_record();
     if (log.heard) return;
+    kill_point("promotion.before_files");
     for (const replay::Action& action : log.machine.ring_ended()) act(action);
     if (bridge()->take_private_files() != 0) {
         sleep_ns(kLastWordNs);  // the agent has said why, unless it has not heard
         fatal_line("fermata: the copy that takes a rank's place does not get the rank's files");
     }
     front.follows = 0;
+    kill_point("promotion.after_files");
 }
 
 bool is_live() noexcept { return machine().mode() == replay::Mode::live; }
@@ -141,6 +145,7 @@ std::optional<replay::Outcome> follow(replay::CallKind kind) noexcept {
     if (!log.heard) log.heard = next_record();
     if (!log.heard) return {};
     replay::Record& record = *log.heard;
+    kill_point("copy.heard");
     if (!log.machine.fits(record, kind)) part("calls MPI in another way (the program's steps differ)");
     const bool over = log.machine.take(record);
     keep_within_bound();

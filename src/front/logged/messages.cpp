@@ -1,4 +1,5 @@
 // Messages: their start, the library's word on them, probes.
+#include "base/kill_point.h"
 #include "front/core/fatal.h"
 #include "front/logged/state.h"
 #include "front/objects/objects.h"
@@ -93,7 +94,9 @@ int begin(Call& call, RequestObject* r) noexcept {
     r->real = 0;
     if (stage != Stage::outside || !is_live()) return 0;
     log.machine.issued(no);
+    if (r->what == What::send) kill_point("send.before");
     hand_to_library(r);
+    if (r->what == What::send) kill_point("send.after");
     return 0;
 }
 
@@ -136,6 +139,7 @@ void accept(RequestObject* r, const mpi::Status& status, int rc) noexcept {
     if (r->what == What::collective) return call_ended(r, rc);
     r->status = status;
     r->error = rc;
+    kill_point(r->what == What::send ? "send.complete" : "receive.matched");
     if (r->what == What::send)
         machine().completed(number_of(r));
     else

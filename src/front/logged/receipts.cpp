@@ -2,6 +2,7 @@
 // were told. The words travel on the private world, where the program sends nothing. They may be lost.
 #include <algorithm>
 
+#include "base/kill_point.h"
 #include "front/core/bridge.h"
 #include "front/core/sys.h"
 #include "front/logged/state.h"
@@ -107,6 +108,7 @@ void hear_told(const CommObject& comm, int member, uint64_t prefix) noexcept {
 void hear(const Line& line, Rank from) noexcept {
     const auto uid = static_cast<replay::Uid>(line.comm);
     if (line.word == Word::receipt) {
+        kill_point("receipt.heard");
         Receipts::copy_hears(line, from);
         const replay::Channel channel{uid, own_rank(), from, static_cast<replay::Tag>(line.tag)};
         machine().receipt({channel, static_cast<replay::MessageNo>(line.count),
@@ -252,7 +254,9 @@ void exchange_receipts() noexcept {
     the_log().consumed_bytes = 0;
     the_log().asked = false;
     reap_letters();
+    kill_point("receipt.before");
     write_receipts();
+    kill_point("receipt.after");
     write_told(comm_world);
     write_told(comm_self);
     for (const CommObject* comm = first_comm(); comm != nullptr; comm = comm->next) write_told(*comm);

@@ -1,6 +1,7 @@
 // A new lower half: what the exchange hears of this rank, and what the library is given then.
 #include <utility>
 
+#include "base/kill_point.h"
 #include "front/core/fatal.h"
 #include "front/core/line.h"
 #include "front/logged/state.h"
@@ -102,6 +103,7 @@ int rebuild(char* error, size_t size) noexcept {
         Line(error, size) << "the message log has not heard of the other ranks' logs";
         return 1;
     }
+    kill_point("rebuild.log");
     forget_library(log);
     spill_anew();
     if (std::exchange(log.loaded, false)) return 0;

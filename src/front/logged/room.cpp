@@ -4,6 +4,7 @@
 #include <algorithm>
 #include <utility>
 
+#include "base/kill_point.h"
 #include "front/core/bridge.h"
 #include "front/core/fatal.h"
 #include "front/core/line.h"
@@ -113,11 +114,13 @@ class Batch {
 };
 
 void spill(uint64_t bytes) noexcept {
+    kill_point("log.spills");
     Batch batch;
     bool good = true;
     for (const replay::Machine::Spill& one : machine().to_spill(bytes))
         if (!(good = batch.add(one))) break;
     if (!good || !batch.write()) return;
+    kill_point("log.spilled");
     if (machine().use().spilled == 0) return;
     the_log().bound.failed = false;
     machine().log_bytes(bridge()->log_bytes);
@@ -157,6 +160,7 @@ void wait_for_room(uint64_t bytes, bool harvests) noexcept {
         if (harvests) harvest();
         progress();
         if (machine().log_lacks(bytes) == 0) break;
+        kill_point("log.full");
         sleep_ns(kNapNs);
     }
     const bool helped = machine().use().held < before;

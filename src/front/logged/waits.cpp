@@ -1,4 +1,5 @@
 // How the program hears that something is complete: one record for each call that says so.
+#include "base/kill_point.h"
 #include "front/core/bridge.h"
 #include "front/core/sys.h"
 #include "front/logged/state.h"
@@ -120,7 +121,10 @@ bool ready(RequestObject* r) noexcept {
 
 void tell(const Outcome& outcome) noexcept {
     Log& log = the_log();
-    publish(log.machine.tell(outcome));
+    const replay::Record record = log.machine.tell(outcome);
+    kill_point("told.before_stream", static_cast<long>(outcome.kind));
+    publish(record);
+    kill_point("told.in_stream", static_cast<long>(outcome.kind));
     bool consumed = false;
     for (replay::RequestNo no : outcome.told)
         if (const RequestObject* r = find(no); r != nullptr && r->what == What::recv) {
@@ -165,12 +169,19 @@ void close_told(const Outcome& outcome, RequestObject* const* requests, int coun
 void until_may_send(Call& call) noexcept {
     Rounds rounds(call);
     hear_what_is_stable();
-    while (!machine().may_send()) rounds.next();
+    while (!machine().may_send()) {
+        kill_point("send.not_stable");
+        rounds.next();
+    }
+    kill_point("send.stable");
 }
 void until_may_call(Call& call) noexcept {
     Rounds rounds(call);
     hear_what_is_stable();
-    while (!machine().may_start_collective()) rounds.next();
+    while (!machine().may_start_collective()) {
+        kill_point("collective.not_stable");
+        rounds.next();
+    }
 }
 
 // Those that are complete from the start are told by nobody.
