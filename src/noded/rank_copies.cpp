@@ -30,15 +30,16 @@ std::string text_of(pid_t pid, int descriptor) {
     return read_rest(file_of(pid, descriptor).get(), "what a copy has written", kMostOutput);
 }
 
-// As a library says why it gives up: its last line.
+// As a library says why it gives up: its last line. (UCX draws the stack below it, between lines of "=".)
 std::string last_words(const Child& copy) {
-    char text[1024];  // no line for people is longer
+    char text[4096];
     const off_t size = copy.words ? ::lseek(copy.words.get(), 0, SEEK_END) : 0;
     const off_t from = std::max<off_t>(0, size - static_cast<off_t>(sizeof text));
     const ssize_t n = size > 0 ? ::pread(copy.words.get(), text, sizeof text, from) : 0;
-    std::string last(text, static_cast<size_t>(std::max<ssize_t>(n, 0)));
-    last.erase(last.find_last_not_of('\n') + 1);
-    return visible(last.substr(last.rfind('\n') + 1));
+    std::string all(text, static_cast<size_t>(std::max<ssize_t>(n, 0)));
+    if (const size_t stack = all.rfind("\n==== backtrace"); stack != std::string::npos) all.resize(stack);
+    all.erase(all.find_last_not_of('\n') + 1);
+    return visible(all.substr(all.rfind('\n') + 1));
 }
 
 int32_t number(Rank rank) { return static_cast<int32_t>(rank.number()); }
@@ -110,6 +111,7 @@ bool Ranks::promote(Started& rank, int status) {
     kill_point("daemon.promotes");
     left(rank.child.pid);
     rank.child = std::move(at->second);
+    rank.known = false;  // its library is of an earlier world
     copies_.erase(at);
     promoted(rank.rank, copy, fmt::format("was killed by signal {}", WTERMSIG(status)));
     return true;

@@ -135,7 +135,7 @@ class Ranks {
         bool copy_unmade = false;  // stands in a renewal that makes a copy of it
         bool moves = false;        // to another process, of which it has not told yet
         bool leaves = false;       // has died, and goes on on another node
-        bool known = true;         // to the server of the MPI libraries
+        bool known = true;         // to the newest world's server: its library is not of an earlier one
         RankStream output, error;
         std::optional<int> status;
         int64_t ended = 0;  // ms
@@ -186,7 +186,8 @@ class Ranks {
     };
     std::map<Rank, Arrival> arrivals_;  // no process yet: their libraries' servers are being made
     std::string lower_;                 // the program of lower halves of the newest world; "" = the launch's
-    // Libraries of copies, and of processes that hand over, would not live without.
+    // Libraries of copies, of those that have got places, and of processes that hand over: Open MPI ends them
+    // (exit code 195) without.
     std::vector<std::unique_ptr<PmiEnds>> earlier_worlds_;
     tree::Ranks copies_wanted_;    // in the newest renewal
     tree::Ranks copies_unwanted_;  // being ended

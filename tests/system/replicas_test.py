@@ -117,7 +117,7 @@ def aborts(mpi):
     def abort(job):
         pid = job.pids()[1][1]
         with open(f"/proc/{pid}/fd/2", "a", encoding="utf-8") as words:
-            words.write("first\nthe library gives up\n")
+            words.write("first\nthe library gives up\n==== backtrace (tid: 1) ====\n 0  a function\n====\n")
         os.kill(pid, signal.SIGABRT)
     errors = over(mpi, abort)
     check("was killed by signal 6 (the library gives up); another one is made" in errors, errors)
@@ -129,6 +129,27 @@ def twice(mpi):
         os.kill(before[0][1], signal.SIGKILL)
         time.sleep(0.5)  # the copies of those that go on, and a new one of who took over
         os.kill(job.pids()[0][0], signal.SIGKILL)
+    errors = over(mpi, both)
+    check(len(MASKED.findall(errors)) == 2, errors)
+
+
+def at_once(mpi):
+    """Both ranks are killed, and both copies go on: their libraries are of an earlier world, whose server is there until they have
+    others, however long that takes."""
+    def both(copied):
+        lead, _ = copied.pids()
+        known, made = set(children_of(copied.job.daemon_pids())), set()
+        for pid in lead:
+            os.kill(pid, signal.SIGKILL)
+
+        def more():
+            made.update(set(children_of(copied.job.daemon_pids())) - known)
+            return len(made) > 1  # the server of the new world, and a child
+        copied.job.wait_until(more, "a child")
+        for number, seconds in ((signal.SIGSTOP, 2), (signal.SIGCONT, 0)):
+            for pid in made:
+                os.kill(pid, number)
+            time.sleep(seconds)
     errors = over(mpi, both)
     check(len(MASKED.findall(errors)) == 2, errors)
 
@@ -275,7 +296,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "in_renewal": in_renewal, "fetched": fetched, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "at_once": at_once, "in_renewal": in_renewal, "fetched": fetched, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":
