@@ -2,7 +2,9 @@
  * synchronous ones, probes, each kind of collective, blocking and not, communicators, a file that is written
  * and one that is read and written. Rank 0 prints a hash of all data so far after each step.
  *
- *   every_point STEPS PAUSE_US [FILE]    it ends after fewer steps once rank 0 sees the file */
+ *   every_point STEPS PAUSE_US one|both [FILE]
+ *
+ * one: without the file that is read and written. It ends after fewer steps once rank 0 sees FILE. */
 #include <fcntl.h>
 
 #include "hold.h"
@@ -79,7 +81,7 @@ int main(int argc, char** argv) {
     snprintf(name, sizeof name, "written.%d", rank);
     int written = open(name, O_WRONLY | O_CREAT | O_TRUNC, 0644);
     snprintf(name, sizeof name, "both.%d", rank);
-    int both = open(name, O_RDWR | O_CREAT | O_TRUNC, 0644);
+    int both = argc > 3 && argv[3][0] == 'b' ? open(name, O_RDWR | O_CREAT | O_TRUNC, 0644) : -1;
     for (int i = 0; i < SMALL; ++i) small[i] = rank + 1.0 / (i + 1);
     for (int i = 0; i < LARGE; ++i) large[i] = rank * 1e-3 + i;
     for (int step = 0; step < steps; ++step) {
@@ -93,21 +95,20 @@ int main(int argc, char** argv) {
         if (step % 8 == 0) communicators(step);
         int length = snprintf(line, sizeof line, "rank %d step %06d %016llx\n", rank, step, hash_state);
         if (write(written, line, (size_t)length) != length) return 3;
-        if (pread(both, &before, sizeof before, 8 * (step % 16)) == (ssize_t)sizeof before)
-            hash_bytes(&before, sizeof before);
-        if (pwrite(both, &hash_state, sizeof hash_state, 8 * (step % 16)) != (ssize_t)sizeof hash_state)
-            return 3;
+        const int at = 8 * (step % 16), eight = sizeof before;
+        if (both >= 0 && pread(both, &before, sizeof before, at) == eight) hash_bytes(&before, sizeof before);
+        if (both >= 0 && pwrite(both, &hash_state, sizeof hash_state, at) != eight) return 3;
         MPI_Reduce(&hash_state, &all, 1, MPI_UNSIGNED_LONG_LONG, MPI_SUM, 0, MPI_COMM_WORLD);
         if (rank == 0) {
             printf("step %d %016llx\n", step, all);
             fflush(stdout);
         }
-        int over = rank == 0 && argc > 3 && access(argv[3], F_OK) == 0;
+        int over = rank == 0 && argc > 4 && access(argv[4], F_OK) == 0;
         MPI_Bcast(&over, 1, MPI_INT, 0, MPI_COMM_WORLD);
         if (over) break;
     }
     close(written);
-    close(both);
+    if (both >= 0) close(both);
     MPI_Finalize();
     return 0;
 }

@@ -194,18 +194,23 @@ def nodes(cwd, options):
         yield ["--launcher", "own"], None, ()
         return
     with Cluster(cwd, options.nodes) as cluster:
-        yield cluster.own_job(options.ranks)
+        yield cluster.own_job((options.ranks + 1) // options.nodes)
         for node in cluster.nodes:
             node.empty()
+
+
+def files_of(options):
+    """A rank that reads and writes a file has its copy beside it."""
+    return "both" if options.nodes < 2 else "one"
 
 
 class Wanted:
     """What the undisturbed program writes."""
 
-    def __init__(self, mpi, ranks):
+    def __init__(self, mpi, options):
         with Scratch("points-native") as cwd:
-            self.lines = harness.native([PROGRAMS / f"every_point.{mpi}", STEPS, 0], ranks, mpi, cwd)
-            self.written = [(cwd / f"written.{rank}").read_bytes() for rank in range(ranks)]
+            self.lines = harness.native([PROGRAMS / f"every_point.{mpi}", STEPS, 0, files_of(options)], options.ranks, mpi, cwd)
+            self.written = [(cwd / f"written.{rank}").read_bytes() for rank in range(options.ranks)]
 
     def compare(self, lines, cwd, once, words):
         seen = list(dict.fromkeys(lines))
@@ -240,7 +245,7 @@ class Life:
             extra = ["--replicas", "all", "--message-log-memory", "4MiB"]
             if options.generations:
                 extra += ["--interval", "1s", "--max-restarts", "50"]
-            program = [PROGRAMS / f"every_point.{self.mpi}", STEPS, 1000, cwd / "stop"]
+            program = [PROGRAMS / f"every_point.{self.mpi}", STEPS, 1000, files_of(options), cwd / "stop"]
             with Job.run(program, options.ranks, cwd, mpi=self.mpi, extra=[*extra, *more], env=env, on=on) as job:
                 self.strikes(job, waiting, cwd)
                 (cwd / "stop").write_text("")
@@ -288,7 +293,7 @@ def all_points(mpi, options):
     if options.second == "all":
         draw.shuffle(waiting)
     waiting = waiting[:options.most]
-    wanted, count, wrong, missed = Wanted(mpi, options.ranks), len(waiting), [], []
+    wanted, count, wrong, missed = Wanted(mpi, options), len(waiting), [], []
     while waiting:
         life = Life(mpi, wanted, draw, options)
         try:

@@ -41,6 +41,15 @@ TEST(Renewal, IsMadeWhileACopyIsAboutToTakeARanksPlace) {
     EXPECT_TRUE(renew(scene).ok);
 }
 
+TEST(Renewal, WaitsForNoCopyThatTakesAPlaceAsAllGoOn) {
+    Scene scene;
+    scene.fail_at("resume", Fault::silence);
+    scene.job.at_fault = [&] { scene.job.now.replaced = true; };
+    const Outcome outcome = renew(scene);
+    EXPECT_TRUE(outcome.ok) << outcome.line;
+    EXPECT_EQ(scene.job.all<wire::Resume>().size(), 1u);
+}
+
 TEST(Renewal, WhateverMakesItFailTheRanksGoOnAsTheyWere) {
     for (const char* phase : {"targets", "converge", "freeze", "drain", "renew"})
         for (Fault fault : {Fault::refusal, Fault::silence, Fault::loss}) {
