@@ -24,6 +24,9 @@ struct StreamRing {
     alignas(64) uint8_t data[];
 };
 
+// Why a process that has a rank's place gets no copy yet: there is one once it has heard all of its stream.
+inline constexpr char kStillFollows[] = "this is a copy itself";
+
 inline constexpr size_t kStreamRingBytes = size_t{64} << 20;  // data of each
 
 }  // namespace fermata

@@ -7,6 +7,7 @@
 #include <utility>
 
 #include "base/log.h"
+#include "base/stream_ring.h"
 #include "root/control/json.h"
 #include "root/plan/replicas.h"
 #include "root/root.h"
@@ -91,6 +92,7 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
         if (node != start_.roster().node_of(m->rank) && !copies_.coming.contains(m->rank))
             return tree_.broadcast(wire::EndCopies{tree::Ranks(m->rank).runs()}), true;
         copies_.coming.take_away(tree::Ranks(m->rank));
+        copies_.behind = 0;
         const bool wanted = members_.made(m->rank, {m->pid, m->host, node});
         note_copy("made", m->rank, m->host, m->pid, "");
         if (!wanted) tree_.broadcast(wire::EndCopies{tree::Ranks(m->rank).runs()});
@@ -116,6 +118,8 @@ bool Root::heard_of_copies(int node, const wire::Message& message) {
         copies_.coming.take_away(tree::Ranks(m->rank));
         // On another node, from where nobody waits for it any more: its image may have gone.
         if (!waited_for && node != start_.roster().node_of(m->rank)) return make_copies(kLaterMs), true;
+        // A program that computes for long between its calls hears its stream no faster.
+        if (m->why == kStillFollows) return make_copies(kLaterMs << std::min(copies_.behind++, 4)), true;
         if (members_.refused(m->rank, m->why)) {
             say(fmt::format("rank {} on {} gets no copy: {}", m->rank, m->host, m->why));
             note_copy("refused", m->rank, m->host, 0, m->why);

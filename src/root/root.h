@@ -274,6 +274,7 @@ class Root {
         bool waits = false;  // a copy has its rank's place, and the ranks no world with it
         int tries = 0;
         int64_t due = 0;           // ms; 0 = none are wanted
+        int behind = 0;            // times in a row that a rank was still a copy itself
         bool makes = false;        // at this moment
         std::string trouble;       // why the newest renewal has made none; "" = it has
         std::deque<Death> deaths;  // that are not masked yet

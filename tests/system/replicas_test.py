@@ -208,6 +208,21 @@ def fetched(mpi):
             check(len(MASKED.findall(job.errors())) == 1, job.errors())
 
 
+def behind(mpi):
+    """A copy gets a rank's place while its program is on its own for seconds: it is no rank yet when others get their copies, and gets
+    one of its own later."""
+    with Scratch(f"behind-{mpi}") as cwd:
+        words = [PROGRAMS / f"every_point.{mpi}", "3", "2500000", "one"]
+        native = harness.native(words, RANKS, mpi, cwd)
+        with Job.run(words, RANKS, cwd, mpi=mpi, extra=["--launcher", "own", "--replicas", "all"]) as job:
+            job.wait_until(lambda: '"had": 2' in job.ask("status", "--json").stdout, "copies")
+            os.kill(job.rank_pids()[1], signal.SIGKILL)
+            job.wait_until(lambda: MASKED.search(job.errors()), "the copy's turn")
+            job.wait_until(lambda: '"had": 2' in job.ask("status", "--json").stdout, "copies again")
+            check(job.finish() == native, job.errors())
+            check("gets no copy" not in job.errors(), job.errors())
+
+
 def number_of(pid):
     """The rank that the process plays, by MPICH's launcher's word."""
     words = pathlib.Path(f"/proc/{pid}/environ").read_bytes().split(b"\0")
@@ -296,7 +311,7 @@ def run(name, mpi):
     return CASES[name](mpi)
 
 
-CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "at_once": at_once, "in_renewal": in_renewal, "fetched": fetched, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
+CASES = {"rank": rank, "copy": copy, "aborts": aborts, "twice": twice, "at_once": at_once, "in_renewal": in_renewal, "fetched": fetched, "behind": behind, "unmasked": unmasked, "files": files, "clocks": clocks, "parted": parted, "other_data": other_data,
          "words": words}
 
 if __name__ == "__main__":

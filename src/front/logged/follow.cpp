@@ -191,7 +191,7 @@ namespace {
 const char* begin_stream(Ring* (*make)(int), int descriptor) noexcept {
     if (!on()) return "the program keeps no message log";
     Log& log = the_log();
-    if (log.machine.mode() != replay::Mode::live) return "this is a copy itself";
+    if (log.machine.mode() != replay::Mode::live) return kStillFollows;
     Ring* ring = make(descriptor);
     if (ring == nullptr) return "there is no memory for its stream";
     if (log.ring != nullptr) Ring::forget(log.ring);  // of a copy before, which has its own end
