@@ -49,7 +49,10 @@ class PhysicalRank {
     int number_;
 };
 
-// The seam: the one place that knows which process of the library's world plays which rank of the program.
+// The seam: the one place that knows which process of the library's world plays which rank of the program:
+// the one of the same number, always. Whoever takes a rank's place, in another lower half or as its copy,
+// gets the rank's number in a new world, so nothing is looked up here. The processes that play a rank, with
+// an epoch, are in the root's table (root/plan/members.h).
 constexpr PhysicalRank physical_rank(Rank rank) { return PhysicalRank(static_cast<int>(rank.number())); }
 constexpr Rank played_by(PhysicalRank process) { return Rank(static_cast<uint32_t>(process.number())); }
 
