@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""No file of src/ over 600 lines, no function over 80, no class over 30 data members: what is longer says why here.
+"""No file of src/ over 600 lines, no function over 80, no class over 30 data members: what is longer says why here. No folder of src/
+and tests/ has more than 21 files, a file and its header being one, unless a row of docs/architecture.md says why they lie side by side.
 
 Functions and classes are found by their layout: clang-format puts the first line of a function that is not inside a class, and
 its closing brace, at the left margin, and data members of a class at four blanks.
@@ -9,7 +10,7 @@ import re
 import sys
 import tempfile
 
-FILE, FUNCTION, MEMBERS = 600, 80, 30
+FILE, FUNCTION, MEMBERS, FLAT = 600, 80, 30, 21
 # Tables: lines of one kind, one after the other.
 TABLES = {"src/launch/launcher_options.cpp": "all_known"}
 SOURCES = (".h", ".cpp", ".c")
@@ -77,6 +78,28 @@ def too_long(tree):
                 yield f"{name}:{number}: {one} has {count} data members, at most {MEMBERS}"
 
 
+def reasons(page):
+    """The folders of the table behind `<!-- flat -->`."""
+    rows = page.partition("<!-- flat -->\n")[2].lstrip().split("\n\n")[0].splitlines()[2:]
+    return {row.split("|")[1].strip() for row in rows if row.split("|")[2].strip()}
+
+
+def too_flat(tree):
+    page = tree / "docs/architecture.md"
+    allowed, used = reasons(page.read_text()) if page.exists() else set(), set()
+    for folder in sorted(path for top in ("src", "tests") for path in (tree / top).rglob("*") if path.is_dir()):
+        files = {path.stem for path in folder.iterdir() if path.is_file() and path.name != "CMakeLists.txt"}
+        if len(files) <= FLAT or folder.name == "__pycache__":
+            continue
+        name = str(folder.relative_to(tree))
+        because = {row for row in allowed if name == row or name.startswith(row + "/")}
+        used |= because
+        if not because:
+            yield f"{name}: {len(files)} files side by side, at most {FLAT} without a reason in docs/architecture.md"
+    for row in sorted(allowed - used):
+        yield f"docs/architecture.md: {row} has no more than {FLAT} files: it needs no reason"
+
+
 def planted_is_found():
     """The test can fail: one planted fault of each kind, and what is allowed beside it."""
     right = "int f() {\n" + "    g();\n" * 78 + "}\nclass A {\n  public:\n    int get() const { return a_; }\n\n  private:\n    int a_ = 0, b_[2];\n};\n"
@@ -94,11 +117,24 @@ def planted_is_found():
             found = list(too_long(tree))
             if bool(found) != (name != "nothing"):
                 return f"the test itself: {name} planted, found {found}"
+    with tempfile.TemporaryDirectory() as folder:
+        tree = pathlib.Path(folder)
+        (tree / "src/room").mkdir(parents=True)
+        (tree / "docs").mkdir()
+        for number in range(FLAT):
+            for ending in ("h", "cpp"):
+                (tree / f"src/room/{number}.{ending}").touch()
+        row = "<!-- flat -->\n\n| folder | why |\n| --- | --- |\n| src/room | a kind each |\n"
+        for files, page, faults in ((FLAT, "", 0), (FLAT, row, 1), (FLAT + 1, "", 1), (FLAT + 1, row, 0)):
+            (tree / f"src/room/{files - 1}.h").touch()
+            (tree / "docs/architecture.md").write_text(page)
+            if len(found := list(too_flat(tree))) != faults:
+                return f"the test itself: {files} files and the page '{page}', found {found}"
     return None
 
 
 if __name__ == "__main__":
     wrong = planted_is_found()
-    lines = [wrong] if wrong else list(too_long(pathlib.Path(sys.argv[1])))
+    lines = [wrong] if wrong else [*too_long(pathlib.Path(sys.argv[1])), *too_flat(pathlib.Path(sys.argv[1]))]
     print("\n".join(lines))
     sys.exit(bool(lines))
