@@ -5,7 +5,7 @@
 
 #include "hold.h"
 
-enum { THREADS = 4, EACH = 2, PARTS = THREADS * EACH, NUMBERS = 50, ROUNDS = 300 };
+enum { THREADS = 4, EACH = 2, PARTS = THREADS * EACH, NUMBERS = 50, ROUNDS = 60 };
 
 static MPI_Request sends, receives;
 static int out[PARTS][NUMBERS], in[PARTS][NUMBERS], rank, size, left, round_now, wrong[THREADS];
