@@ -32,6 +32,7 @@ class Case:
     result_file: str = ""          # results are in this file instead of on standard output
     patience: float = 120
     interval: str = ""             # checkpoints at this interval instead of at chosen moments
+    rest: float = 0                # seconds of a line until go(): its program is mix.c
 
 
 CASES = {
@@ -41,13 +42,13 @@ CASES = {
                  files=(HERE / "hpccinf.txt",), result_file="hpccoutf.txt", patience=240),
     "fortran.openmpi": Case([PROGRAMS / "heat.openmpi", "30", "8000"]),
     "fortran.mpich": Case([PROGRAMS / "heat.mpich", "30", "8000"], abi="mpich"),
-    "c.openmpi": Case([PROGRAMS / "mix.openmpi", "30", "20000"], ranks=3),
-    "c.mpich": Case([PROGRAMS / "mix.mpich", "30", "20000"], abi="mpich", ranks=3),
+    "c.openmpi": Case([PROGRAMS / "mix.openmpi", "30", "2000"], ranks=3, rest=0.1),
+    "c.mpich": Case([PROGRAMS / "mix.mpich", "30", "2000"], abi="mpich", ranks=3, rest=0.1),
     "mpi4py": Case(["/usr/bin/python3", HERE.parent / "programs" / "pickle_mix.py", "30", "3000"]),
     "openmp": Case([PROGRAMS / "hybrid.openmpi", "20", "300"]),
     "threads": Case([PROGRAMS / "threads.openmpi", "10", "40", "500000"]),
-    "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "20000"]),
-    "multi": Case([PROGRAMS / "mix.openmpi", "60", "20000"]),
+    "nonpie": Case([PROGRAMS / "mix.nonpie", "30", "2000"], rest=0.1),
+    "multi": Case([PROGRAMS / "mix.openmpi", "60", "2000"], rest=0.1),
     "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "200"], interval="0.5s"),
     "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "200"], abi="mpich", interval="0.5s"),
     "fft": Case([PROGRAMS / "fft.openmpi", "30", "48", "20"], interval="0.5s"),
@@ -66,6 +67,10 @@ def results(case, lines, cwd):
 def lines_of(case, job, cwd):
     """How many lines of results the job has printed; 0 when they go to a file."""
     return 0 if case.result_file else len(results(case, job.lines(), cwd))
+
+
+def environment(case, cwd):
+    return harness.resting(cwd) if case.rest else None
 
 
 def prepare(case, cwd):
@@ -90,7 +95,7 @@ def take_checkpoint(case, job, reference, when, cwd, rng):
     else:
         job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= wanted, f"line {wanted} of {len(reference)}",
                        case.patience)
-        time.sleep(rng.random() * case.duration / max(1, len(reference)))
+        time.sleep(rng.random() * (case.rest + case.duration / max(1, len(reference))))
     before = lines_of(case, job, cwd)
     # A program that appends to a file would append again what it wrote after the checkpoint (docs/limits.md): it ends
     # with the checkpoint.
@@ -137,7 +142,7 @@ def test_moments(case, base, options, rng):
         cwd = base / f"moment-{place}"
         shutil.rmtree(cwd, ignore_errors=True)
         prepare(case, cwd)
-        with Job.run(case.program, case.ranks, cwd) as job:
+        with Job.run(case.program, case.ranks, cwd, env=environment(case, cwd)) as job:
             try:
                 generation, before_it = take_checkpoint(case, job, reference, when, cwd, rng)
             except Over:
@@ -149,6 +154,7 @@ def test_moments(case, base, options, rng):
             else:
                 job.kill_ranks()
             printed = before_it, lines_of(case, job, cwd)
+        harness.go(cwd)
         before = (cwd / case.result_file).read_bytes() if case.result_file else b""
         for mpi in options.mpi.split(","):
             if case.result_file:
@@ -163,15 +169,17 @@ def test_multi(case, base, options, rng):
     cwd = base / "run"
     prepare(case, cwd)
     generations = []
-    with Job.run(case.program, case.ranks, cwd, extra=["--keep", "100"]) as job:
+    with Job.run(case.program, case.ranks, cwd, extra=["--keep", "100"], env=environment(case, cwd)) as job:
         for i in range(20):
             generations.append(take_checkpoint(case, job, reference, 0.04 * i + 0.02, cwd, rng))
+        harness.go(cwd)
         got = results(case, job.finish(case.patience), cwd)
         check(got == reference, "the checkpointed run itself printed something else than the native one")
     libraries = options.mpi.split(",")
     printed = [before for _, before in generations] + [len(reference)]
     for turn, i in enumerate([0, 9, 19]):
         continued(case, reference, cwd, libraries[turn % len(libraries)], generations[i][0], printed[i:i + 2])
+    (cwd / "go").unlink()
     with Job.restart(cwd, mpi=libraries[-1], generation=1, extra=["--keep", "100"]) as job:
         job.wait_until(lambda: len(results(case, job.lines(), cwd)) >= 10, "ten lines after the restart")
         first = lines_of(case, job, cwd)
@@ -179,6 +187,7 @@ def test_multi(case, base, options, rng):
         job.kill_ranks()
         # This job began somewhere between the lines of the first two generations.
         printed = printed[0] + first, printed[1] + lines_of(case, job, cwd)
+    harness.go(cwd)
     for mpi in libraries:
         continued(case, reference, cwd, mpi, again, printed)
 

@@ -15,11 +15,11 @@ import sys
 import time
 
 import harness
-from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting
 
-MIX = [PROGRAMS / "mix.openmpi", "150", "20000"]
+MIX = [PROGRAMS / "mix.openmpi", "80", "500"]  # resting: eight seconds, or as long as it is let
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
-SHORT = [PROGRAMS / "mix.openmpi", "20", "10000"]
+SHORT = [PROGRAMS / "mix.openmpi", "40", "500"]
 
 
 def processes_of(cwd):
@@ -64,10 +64,12 @@ def refused_run(cwd, program, *words, extra=(), preexec=None):
 
 def generation(cwd, count=1):
     """A finished job with `count` generations in cwd/ckpt and its native results."""
-    with Job.run(SHORT, 2, cwd) as job:
+    (cwd / "go").unlink(missing_ok=True)
+    with Job.run(SHORT, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         for _ in range(count):
             job.checkpoint()
+        go(cwd)
         return job.finish()
 
 
@@ -123,7 +125,7 @@ def full_directory(cwd):
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=24m", "tmpfs", str(small)], check=True)
     try:
-        with Job.run([PROGRAMS / "mix.openmpi", "60", "20000"], 2, cwd) as job:
+        with Job.run(MIX, 2, cwd, env=resting(cwd)) as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             failed = None
             for _ in range(6):
@@ -133,6 +135,7 @@ def full_directory(cwd):
                     break
             check(failed is not None, "six checkpoints fit into 24 MiB")
             print("  ", one_line(failed))
+            go(cwd)
             reference = job.finish()
             check("mix: right" in reference[-1], reference[-1])
         restart_is_right(cwd, reference)
@@ -214,7 +217,7 @@ def wrong_rank_count(cwd):
 
 
 def two_jobs_one_directory(cwd):
-    with Job.run(MIX, 2, cwd) as job:
+    with Job.run(MIX, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 1, "one line")
         done = call("run", "-n", "2", "--ckpt-dir", "ckpt", "--", *SHORT, cwd=cwd)
         print("  ", one_line(done, job.name))
@@ -223,11 +226,12 @@ def two_jobs_one_directory(cwd):
 
 def killed_before(cwd):
     """A rank dies while nothing happens: the job ends, the generation stays."""
-    with Job.run(MIX, 2, cwd) as job:
+    with Job.run(MIX, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 2, "two lines")
         job.checkpoint()
         os.kill(job.rank_pids()[1], signal.SIGKILL)
         check(job.end() != 0, "a job with a killed rank ended with success")
+    go(cwd)
     nothing_left(cwd)
     with Job.restart(cwd) as job:
         check("mix: right" in job.finish()[-1], "wrong after restart")
@@ -235,7 +239,7 @@ def killed_before(cwd):
 
 def killed_during(cwd):
     """A rank stands still outside MPI, so the checkpoint waits for it; then it is killed."""
-    with Job.run(MIX, 2, cwd) as job:
+    with Job.run(MIX, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 2, "two lines")
         job.checkpoint()
         victim = job.rank_pids()[1]
@@ -248,6 +252,7 @@ def killed_during(cwd):
         check(client.returncode != 0, f"a checkpoint with a killed rank was called good: {out}")
         check(err.count("fermata: error:") == 1, err)
         check(job.end() != 0, "a job with a killed rank ended with success")
+    go(cwd)
     nothing_left(cwd)
     left = [entry.name for entry in (cwd / "ckpt").iterdir() if entry.name.startswith("gen-")]
     check(left == ["gen-000001"], f"generations: {left}")
@@ -275,11 +280,12 @@ def checkpoint_without_job(cwd):
 
 def stop_and_continue(cwd):
     """checkpoint --stop ends the run with 85; the continued job is right."""
-    reference = harness.native([PROGRAMS / "mix.openmpi", "60", "20000"], 2, "openmpi", cwd)
-    with Job.run([PROGRAMS / "mix.openmpi", "60", "20000"], 2, cwd) as job:
+    reference = harness.native(MIX, 2, "openmpi", cwd)
+    with Job.run(MIX, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 5, "five lines")
         job.checkpoint("--stop")
         before = job.finish(expected=85)
+    go(cwd)
     nothing_left(cwd)
     with Job.restart(cwd) as job:
         after = job.finish()

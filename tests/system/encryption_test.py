@@ -12,11 +12,11 @@ import subprocess
 import sys
 
 import harness
-from harness import BUILD, PROGRAMS, Job, call, check
+from harness import BUILD, PROGRAMS, Job, call, check, go, resting
 
 import store_test
 
-PROGRAM = [PROGRAMS / "mix.openmpi", "80", "3000", "6"]
+PROGRAM = [PROGRAMS / "mix.openmpi", "80", "500", "6"]
 # In the environment of the program, so in its memory.
 SECRET = "the-horses-of-the-sea-4711"
 # Of every program, in the table of its mappings, in the environment.
@@ -69,7 +69,7 @@ def refused(code, said, *arguments, cwd):
 
 def life(cwd, layout):
     """A job on encrypted images: by a forked child, increments, both libraries, mapped and not, compacted."""
-    environment = dict(os.environ, MIX_SECRET=SECRET)
+    environment = resting(cwd, dict(os.environ, MIX_SECRET=SECRET))
     digits = make_key(cwd / "key")
     make_key(cwd / "other")
     reference = harness.native(PROGRAM, 2, "openmpi", cwd)
@@ -108,6 +108,7 @@ def life(cwd, layout):
     check(done.returncode == 0, done.stderr)
     done = call("inspect", "--ckpt-dir", "ckpt", cwd=cwd, env=environment)
     check(done.returncode == 0 and "descriptor" in done.stdout, done.stderr)
+    go(cwd)
     for generation, mpi, extra in (("2", "mpich", ()), ("3", "openmpi", ("--mapped",))):
         with Job.restart(cwd, mpi=mpi, extra=["--generation", generation, *extra], env=environment) as job:
             lines = job.finish()
@@ -137,7 +138,7 @@ def exchanged(cwd):
     """Whoever may write to the directory, but has no key: images and manifests of another rank or generation, changed
     bytes. (Manifests with right checksums: store_test.)"""
     make_key(cwd / "key")
-    with Job.run(PROGRAM, 2, cwd, extra=[KEY, "key"]) as job:
+    with Job.run(PROGRAM, 2, cwd, extra=[KEY, "key"], env=resting(cwd)) as job:
         for _ in range(2):
             job.wait_until(lambda: len(job.lines()) >= 3, "lines")
             job.checkpoint()

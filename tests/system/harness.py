@@ -83,6 +83,15 @@ def check_mapped(job):
     check(("read before the program goes on" in job.errors()) != can, job.errors())
 
 
+def resting(cwd, env=None):
+    """The environment of a tests/programs/mix.c that rests after each step, and go(cwd), which ends that."""
+    return dict(env or os.environ, MIX_GO=str(cwd / "go"))
+
+
+def go(cwd):
+    (cwd / "go").touch()
+
+
 def native(program, ranks, mpi, cwd, env=None, stdin=subprocess.DEVNULL):
     """The undisturbed run: its standard output as lines."""
     words = [f"mpiexec.{mpi}", "-n", str(ranks)]

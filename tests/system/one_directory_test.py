@@ -6,10 +6,10 @@ import shutil
 import signal
 
 import harness
-from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting
 
-STEPS = 30
-ROUNDS = 12000  # of arithmetic a step: some 40 ms
+STEPS = 40
+ROUNDS = 500  # of arithmetic a step: some 2 ms
 
 
 def program(mpi, steps=STEPS):
@@ -30,14 +30,15 @@ def retention(mpi):
     """A stopped job's only generation outlives another job that keeps its newest three; restart finds it again."""
     with Scratch("one-directory") as cwd:
         wanted = harness.native(program(mpi), 2, mpi, cwd)
-        with Job.run(program(mpi), 2, cwd, mpi=mpi) as first:
+        with Job.run(program(mpi), 2, cwd, mpi=mpi, env=resting(cwd)) as first:
             stopped(first)
         check(generations(cwd) == ["gen-000001"], generations(cwd))
-        with Job.run(program(mpi), 2, cwd, mpi=mpi, extra=["--interval", "0.1s"]) as second:
+        with Job.run(program(mpi), 2, cwd, mpi=mpi, extra=["--interval", "0.1s"], env=resting(cwd)) as second:
             check(second.finish() == wanted, "the second job's result")
             check("gen-000001 of job" in second.errors() and "has not ended: it is kept" in second.errors(), second.errors())
         left = generations(cwd)
         check(left[0] == "gen-000001" and len(left) == 4, f"{left}")
+        go(cwd)
         # The newest generation is of a job that has ended: not that one is continued.
         with Job(["restart", "--ckpt-dir", "ckpt"], cwd) as back:
             lines = back.finish()
@@ -50,9 +51,10 @@ def ended(mpi):
     with Scratch("one-directory") as cwd:
         longer = program(mpi, 2 * STEPS)  # the checkpoint is whole before the last line, on a loaded machine, too
         wanted = harness.native(longer, 2, mpi, cwd)
-        with Job.run(longer, 2, cwd, mpi=mpi) as job:
-            job.wait_until(lambda: len(job.lines()) >= STEPS, "half of the lines")  # the rest is repeated twice
+        with Job.run(longer, 2, cwd, mpi=mpi, env=resting(cwd)) as job:
+            job.wait_until(lambda: len(job.lines()) >= 20, "twenty lines")
             job.checkpoint()
+            go(cwd)
             check(job.finish() == wanted, "the result")
         for _ in range(2):
             done = call("restart", "--ckpt-dir", "ckpt", cwd=cwd)
@@ -63,7 +65,8 @@ def ended(mpi):
             with Job(["restart", "--ckpt-dir", "ckpt", "--generation", choice], cwd) as back:
                 lines = back.finish()
                 check(lines and lines == wanted[-len(lines):], f"{lines}")
-        with Job.run([PROGRAMS / f"mix.{mpi}", 1000, ROUNDS], 2, cwd, mpi=mpi, ckpt="killed") as job:
+        (cwd / "go").unlink()
+        with Job.run([PROGRAMS / f"mix.{mpi}", 1000, ROUNDS], 2, cwd, mpi=mpi, ckpt="killed", env=resting(cwd)) as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             job.checkpoint()
             job.kill_ranks()
@@ -78,9 +81,10 @@ def chain(mpi):
         wanted = harness.native(program(mpi), 2, mpi, cwd)
         lines = []
         for _ in range(2):
-            with Job(line, cwd) as job:
+            with Job(line, cwd, env=resting(cwd)) as job:
                 stopped(job)
                 lines += job.lines()
+        go(cwd)
         done = call(*line[:8], "--", *program(mpi, STEPS + 1), cwd=cwd)
         check(done.returncode == 2 and "of another command, which has not ended" in done.stderr, f"{done}")
         # What starts no MPI program is no part of it, and done each time.
@@ -102,12 +106,14 @@ def chain(mpi):
         check(done.returncode == 0 and not done.stdout, f"{done}")
         # Words that are no UTF-8 are compared by their bytes.
         latin = [*line[:6], "--ckpt-dir", "lat\udce9n", *line[8:], "caf\udce9"]
-        with Job(latin, cwd) as job:
+        (cwd / "go").unlink()
+        with Job(latin, cwd, env=resting(cwd)) as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             done = call("checkpoint", "--stop", "--ckpt-dir", "lat\udce9n", cwd=cwd)
             check(done.returncode == 0, f"{done}")
             job.finish(expected=85)
             lines = job.lines()
+        go(cwd)
         done = call(*latin[:-1], "caf\udce8", cwd=cwd)
         check(done.returncode == 2 and "of another command" in done.stderr, f"{done}")
         with Job(latin, cwd) as job:
@@ -146,7 +152,7 @@ def interrupted(mpi):
         for end in ends:
             # Ctrl-C is no failure to go on from.
             again = [] if end is killed_launcher else ["--max-restarts", 1]
-            with Job([*line[:2], *again, *line[2:]], cwd) as job:
+            with Job([*line[:2], *again, *line[2:]], cwd, env=resting(cwd)) as job:
                 job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
                 job.checkpoint()
                 end(job)

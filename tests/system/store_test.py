@@ -15,11 +15,11 @@ import sys
 import time
 
 import harness
-from harness import FERMATA, PROGRAMS, Job, Scratch, call, check
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting
 
-MIX = [PROGRAMS / "mix.openmpi", "60", "20000"]
+MIX = [PROGRAMS / "mix.openmpi", "80", "500"]
 # With 24 MiB a rank and a slow codec on one thread the writer needs seconds: time enough to meet it at work.
-LONG = [PROGRAMS / "mix.openmpi", "1000000", "4000", "24"]
+LONG = [PROGRAMS / "mix.openmpi", "1000000", "500", "24"]
 SLOW = "forked threads=1 compress=zstd:12"
 
 
@@ -68,7 +68,7 @@ def ways(cwd):
     reference = harness.native(MIX, 2, "openmpi", cwd)
     for i, options in enumerate(("compress=shuffle-lz4 io=buffered threads=2", "compress=zstd:3 forked")):
         ckpt = f"ckpt{i}"
-        with Job.run(MIX, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
+        with Job.run(MIX, 2, cwd, ckpt=ckpt, extra=["--save-options", options], env=resting(cwd)) as job:
             job.wait_until(lambda: len(job.lines()) >= 5, "five lines")
             first = job.checkpoint()
             job.kill_ranks()
@@ -79,9 +79,11 @@ def ways(cwd):
         check(codecs == ({options.split()[0].split("=")[1].split(":")[0]} if "compress" in options else set()),
               f"{options}: blocks {image['blocks']}")
         check(image["content"] > 1 << 20 and first["bytes"] > 0, f"{options}: {image}")
+        go(cwd)
         with Job.restart(cwd, ckpt=ckpt, mpi=("openmpi", "mpich")[i % 2]) as job:
             lines = job.finish()
             check(lines and lines == reference[-len(lines):], f"{options}: wrong after restart: {lines[-2:]}")
+        (cwd / "go").unlink()
 
 
 def only_images(writer):
@@ -97,7 +99,7 @@ def only_images(writer):
 
 def forked_goes_on(cwd):
     """The program goes on while its image is written; a child is not seen by it and holds none of its descriptors."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         client = asked(job)
         for child in writers(job, 2):
@@ -141,7 +143,7 @@ def held_mutexes(cwd):
 def forked_child_dies(cwd):
     """One writer is killed: that generation fails in one line, the one before stays, the job goes on and can be
     checkpointed again."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         job.checkpoint()
         client = asked(job)
@@ -165,7 +167,7 @@ def forked_child_dies(cwd):
 
 def rank_dies_while_forked(cwd):
     """A rank dies while its child writes: no success, the child dies with it, the generation before stays."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         job.checkpoint()
         client = asked(job)
@@ -186,7 +188,7 @@ def busy(cwd):
     """A second request while one is being written: refused when asked for, else it waits."""
     for options, refused in ((SLOW + " busy=refuse", True), (SLOW, False)):
         ckpt = f"ckpt-{refused}"
-        with Job.run(LONG, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
+        with Job.run(LONG, 2, cwd, ckpt=ckpt, extra=["--save-options", options], env=resting(cwd)) as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             first = asked(job)
             writers(job, 2)
@@ -200,9 +202,9 @@ def busy(cwd):
 def incremental(cwd, word="incremental"):
     """Generations that refer to earlier ones: much smaller, kept as long as they are needed, each restarts right; after
     a restart and after a failed checkpoint the next one is right, too."""
-    program = [PROGRAMS / "mix.openmpi", "300", "3000", "24"]
+    program = [PROGRAMS / "mix.openmpi", "150", "300", "24"]
     reference = harness.native(program, 2, "openmpi", cwd)
-    with Job.run(program, 2, cwd, extra=["--save-options", f"{word} chain=3", "--keep", "2"]) as job:
+    with Job.run(program, 2, cwd, extra=["--save-options", f"{word} chain=3", "--keep", "2"], env=resting(cwd)) as job:
         sizes, taken = [], []
         for i in range(5):
             job.wait_until(lambda: len(job.lines()) >= 3 * i + 3, "lines")
@@ -221,6 +223,7 @@ def incremental(cwd, word="incremental"):
         job.checkpoint()
         job.checkpoint()
         job.kill_ranks()
+    go(cwd)
     with Job.restart(cwd) as job:
         lines = job.finish()
     check(lines and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
@@ -230,11 +233,12 @@ def incremental_hashes(cwd):
     """The same where the kernel does not tell who wrote what; with huge pages, encrypted, compressed and forked, too."""
     incremental(cwd, "incremental=hashes")
     shutil.rmtree(cwd / "ckpt")
-    program = [PROGRAMS / "mix.openmpi", "100", "3000", "12"]
+    (cwd / "go").unlink()
+    program = [PROGRAMS / "mix.openmpi", "80", "300", "12"]
     reference = harness.native(program, 2, "openmpi", cwd)
     with open(os.open(cwd / "key", os.O_WRONLY | os.O_CREAT, 0o600), "w") as file:
         file.write(os.urandom(32).hex())
-    environment = dict(os.environ, FERMATA_ENCRYPT_KEY=str(cwd / "key"))
+    environment = resting(cwd, dict(os.environ, FERMATA_ENCRYPT_KEY=str(cwd / "key")))
     words = ["--save-options", "incremental=hashes forked compress=shuffle-lz4"]
     with Job.run(program, 2, cwd, extra=words, env=environment) as job:
         sizes = []
@@ -243,6 +247,7 @@ def incremental_hashes(cwd):
             sizes.append(job.checkpoint()["bytes"])
         job.kill_ranks()
     check(all(3 * size < sizes[0] for size in sizes[1:]), f"{sizes}")
+    go(cwd)
     for extra in ((), ("--mapped",)):
         with Job.restart(cwd, extra=extra, env=environment) as job:
             lines = job.finish()
@@ -252,9 +257,9 @@ def incremental_hashes(cwd):
 def mapped(cwd):
     """A restart that reads memory as it is touched: right with both libraries; a checkpoint that comes at once waits for
     the memory and is whole; increments follow; the image may be gone by then."""
-    program = [PROGRAMS / "mix.openmpi", "60", "4000", "24"]
+    program = [PROGRAMS / "mix.openmpi", "80", "500", "24"]
     reference = harness.native(program, 2, "openmpi", cwd)
-    with Job.run(program, 2, cwd, extra=["--save-options", "compress=shuffle-lz4"]) as job:
+    with Job.run(program, 2, cwd, extra=["--save-options", "compress=shuffle-lz4"], env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 5, "five lines")
         job.checkpoint()
         job.kill_ranks()
@@ -265,6 +270,7 @@ def mapped(cwd):
         job.checkpoint()
         harness.check_mapped(job)
         job.kill_ranks()
+    go(cwd)
     check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
     with Job.restart(cwd, extra=["--mapped"]) as job:
         lines = job.finish()
@@ -273,7 +279,7 @@ def mapped(cwd):
 
 def mapped_damaged(cwd):
     """A block whose checksum is wrong is never used: the rank ends with one line that names file and offset."""
-    with Job.run(LONG, 2, cwd) as job:
+    with Job.run(LONG, 2, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         job.checkpoint("--stop")
         job.end()
@@ -291,10 +297,10 @@ def mapped_damaged(cwd):
 def shared(cwd):
     """One file for all ranks, with every way to write: both libraries continue from it, mapped or not, also after it was
     compacted; damage to it is refused with file and offset."""
-    program = [PROGRAMS / "mix.openmpi", "100", "3000", "12"]
+    program = [PROGRAMS / "mix.openmpi", "80", "500", "12"]
     reference = harness.native(program, 2, "openmpi", cwd)
     words = ["--layout", "shared", "--save-options", "forked incremental compress=shuffle-lz4"]
-    with Job.run(program, 2, cwd, extra=words) as job:
+    with Job.run(program, 2, cwd, extra=words, env=resting(cwd)) as job:
         for _ in range(2):
             job.wait_until(lambda: len(job.lines()) >= 3, "lines")
             job.checkpoint()
@@ -320,6 +326,7 @@ def shared(cwd):
     check(listed["bytes"] == texts + sum(image["bytes"] for image in images), f"{listed}: {texts}")
     done = call("verify", "--ckpt-dir", "ckpt", cwd=cwd)
     check(done.returncode == 0, done.stderr)
+    go(cwd)
     for generation, mpi in (("2", "mpich"), ("3", "openmpi")):
         with Job.restart(cwd, mpi=mpi, extra=["--generation", generation]) as job:
             lines = job.finish()
@@ -448,7 +455,7 @@ def flip(path, offset):
 def text(cwd):
     """Program text is in a generation once, not once per rank, also after a restart and with increments; a restart takes it
     from there, whatever has become of the file; damage to it is refused by name."""
-    program = [cwd / "mix", "60", "4000"]
+    program = [cwd / "mix", "80", "500"]
     shutil.copy(MIX[0], program[0])
     reference = harness.native(program, 3, "openmpi", cwd)
 
@@ -458,7 +465,7 @@ def text(cwd):
     def private(generation):
         return [path.stat().st_size for path in (cwd / "ckpt" / generation).glob("rank-*.img")]
 
-    with Job.run(program, 3, cwd) as job:
+    with Job.run(program, 3, cwd, env=resting(cwd)) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "lines")
         job.checkpoint()
         # The old text stays mapped; its file is gone, and later another one has its name.
@@ -478,6 +485,7 @@ def text(cwd):
         job.checkpoint()
         job.kill_ranks()
     check(texts("gen-000003").keys() == first.keys(), f"after a restart: {texts('gen-000003')}")
+    go(cwd)
     check(not texts("gen-000004"), f"an increment holds text: {texts('gen-000004')}")
     check(call("verify", "--ckpt-dir", "ckpt", cwd=cwd).returncode == 0, "verify")
     with Job.restart(cwd, extra=["--mapped"]) as job:
