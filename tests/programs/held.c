@@ -327,7 +327,7 @@ void held_locks(void) {
  * arrives while its target computes; MPICH needs the target's help, also natively. The last rank has none of
  * the memory. */
 void passive_target(void) {
-    enum { N = 100002 };  // MPICH wants bases at multiples of 16 (docs/internals/objects.md)
+    enum { N = 100002 };  // MPICH wants bases at multiples of 16, natively (docs/internals/objects.md)
     MPI_Win win;
     long *memory = NULL, one = 1, old = -1;
     begin();

@@ -32,8 +32,7 @@ uint64_t second_mapping(Pages pages) {
 }  // namespace
 
 bool library_allocates(WinObject* win, RealWin* real) noexcept {
-    // MPICH 4.0 asks the target in any case, and over UCX writes to the wrong place when a base is not a
-    // multiple of 16, as its own are not always (docs/internals/objects.md).
+    // MPICH 4.0 asks the target in any case.
     if (!on_open_mpi() || win->comm->size == 1) return false;
     RealInfoFor hints(win_hints(win));
     void* theirs = nullptr;
