@@ -378,6 +378,35 @@ static void handler(MPI_Comm* comm, int* code, ...) {
     MPI_Error_class(*code, &handled_class);
 }
 
+/* A grid that rank 0 has asked for is the grid of everybody later, on whatever library; so is one that all
+ * know. */
+static void grids(void) {
+    enum { ASKED = 4 };
+    static const struct {
+        int nodes, dims[3], count;
+    } questions[ASKED] = {{72, {0, 0, 0}, 2}, {72, {0, 6, 0}, 3}, {500, {0, 0, 0}, 2}, {96, {0, 0, 0}, 2}};
+    int first[ASKED][3], again[3];
+    memset(first, 0, sizeof first);
+    for (int i = 0; i < ASKED; ++i)
+        if (rank == 0 || i == 3) {
+            memcpy(first[i], questions[i].dims, sizeof first[i]);
+            MPI_Dims_create(questions[i].nodes, questions[i].count, first[i]);
+            hash_bytes(first[i], sizeof first[i]);
+        }
+    MPI_Bcast(first, 3 * ASKED, MPI_INT, 0, MPI_COMM_WORLD);
+    hold();
+    for (int turn = 0; turn < 2; ++turn)
+        for (int i = 0; i < ASKED; ++i) {
+            memcpy(again, questions[i].dims, sizeof again);
+            MPI_Dims_create(questions[i].nodes, questions[i].count, again);
+            CHECK(memcmp(again, first[i], sizeof again) == 0);
+        }
+    again[0] = again[1] = 5; /* fixed ones that do not fit */
+    MPI_Comm_set_errhandler(MPI_COMM_WORLD, MPI_ERRORS_RETURN);
+    MPI_Comm_set_errhandler(MPI_COMM_SELF, MPI_ERRORS_RETURN);
+    CHECK(MPI_Dims_create(72, 2, again) != MPI_SUCCESS);
+}
+
 static void properties(void) {
     MPI_Comm comm = any_comm(1), twin;
     MPI_Errhandler errhandler;
@@ -1054,6 +1083,7 @@ static const struct {
     {"half_told_collective", half_told_collective},
     {"dup_of_world", dup_of_world},
     {"topology", topology},
+    {"grids", grids},
     {"properties", properties},
     {"added_errors", added_errors},
     {"sparse_memory", sparse_memory},

@@ -3,6 +3,7 @@
 
 #include "front/calls/comm_create.h"
 #include "front/objects/api.h"
+#include "front/objects/grids.h"
 
 namespace fermata::front {
 namespace {
@@ -79,6 +80,20 @@ void copy_list(const Vec<int>& from, int room, int* to) {
 }  // namespace
 
 extern "C" {
+
+int fm_Dims_create(int nnodes, int ndims, int* dims) {
+    Call call("MPI_Dims_create");
+    Grid grid{nnodes, ndims, {}, {}};
+    auto bytes = static_cast<size_t>(ndims) * sizeof *dims;
+    bool kept = dims != nullptr && ndims > 0 && ndims <= Grid::kMost;
+    if (kept && grid_known(nnodes, ndims, dims)) return FM_SUCCESS;
+    if (kept) __builtin_memcpy(grid.asked, dims, bytes);
+    int rc = LOWER(Dims_create)(nnodes, ndims, dims);
+    if (rc != FM_SUCCESS || !kept) return call.finish(rc);
+    __builtin_memcpy(grid.dims, dims, bytes);
+    grid_note(grid);
+    return FM_SUCCESS;
+}
 
 int fm_Topo_test(Comm comm, int* status) {
     Call call("MPI_Topo_test");

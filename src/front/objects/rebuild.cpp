@@ -1,14 +1,15 @@
 // The turning points of a rank's life: before the image is written, and after it was mapped again.
 //
 // Rebuild is collective over all ranks of the job, on a fresh lower half. It reads as a list: predefined
-// handles, datatypes, operations, communicators, windows, files. Communicators are made from MPI_COMM_WORLD
-// in the order of their uids: every rank walks its own subset of one global order, so overlapping
-// communicators cannot wait for each other in a circle.
+// handles, datatypes, operations, communicators, grids, windows, files. Communicators are made from
+// MPI_COMM_WORLD in the order of their uids: every rank walks its own subset of one global order, so
+// overlapping communicators cannot wait for each other in a circle.
 #include <algorithm>
 
 #include "front/core/line.h"
 #include "front/objects/api.h"
 #include "front/objects/connected.h"
+#include "front/objects/grids.h"
 #include "front/objects/internal.h"
 #include "front/objects/objects.h"
 #include "front/objects/orphans.h"
@@ -187,6 +188,7 @@ int objects_rebuild(const replay::Orders* orders, char* error, size_t size) noex
     if (rebuild_types(failure)) return 1;
     if (rebuild_ops(failure)) return 1;
     if (orders != nullptr ? rebuild_ordered_comms(*orders, failure) : rebuild_comms(failure)) return 1;
+    if (int rc = grids_share()) return cannot_make(failure, "what MPI_Dims_create has answered", rc);
     if (int rc = rebuild_in_order(first_win(), win_make_real)) return cannot_make(failure, "a window", rc);
     if (int rc = rebuild_in_order(first_file(), file_make_real))
         return cannot_make(failure, "an open file", rc);
