@@ -28,20 +28,55 @@ void Machine::became_stable(Position up_to) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(over));
 }
 
+namespace {
+struct Promised {
+    Channel channel;
+    uint64_t messages = 0;
+};
+}  // namespace
+
+// Open receives that are sure to take the next messages of their channel, after a hop, too: those of one
+// source and tag, when none of any source that was posted before could take one. (One of that source and any
+// tag takes what its sender has sent first, always.) So whoever sends synchronously need not wait until they
+// are told.
+static ChannelTable<Promised> promised(const Requests& requests, Rank me, Rules rules) {
+    ChannelTable<Promised> all;
+    Vec<Pattern> of_any;
+    for (const Request& request : requests) {
+        const Receive* receive = request.receive();
+        if (!receive || !request.is_open() || receive->named) continue;
+        const Pattern& pattern = receive->pattern;
+        if (!pattern.source) of_any.push_back(pattern);
+        if (!pattern.source || !pattern.tag) continue;
+        const Envelope from{*pattern.source, *pattern.tag};
+        auto takes = [&](const Pattern& other) { return other.takes(pattern.comm, from); };
+        if (rules.have(Rule::promise_order) && std::any_of(of_any.begin(), of_any.end(), takes)) continue;
+        all.of(Channel{pattern.comm, from.source, me, from.tag}).messages++;
+    }
+    return all;
+}
+
 Vec<Receipt> Machine::receipts() const {
     Vec<Receipt> all;
     if (mode_ != Mode::live) return all;
+    // A copy posts them only where nothing is decided otherwise before.
+    const bool sure = may_start_collective();
+    ChannelTable<Promised> open;
+    if (sure) open = promised(requests_, me_, rules());
     for (const Incoming& in : in_) {
         MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
-        if (count == MessageNo{}) continue;
         // Messages in the queue came behind all that receives have.
         MessageNo taken = in.counted(true);
         for (const Queued& one : queue_)
             if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
                 taken = previous(taken);
-        taken = std::min(taken, count);
-        all.push_back(Receipt{in.channel, count, taken});
+        const Promised* promise = taken == in.counted(true) ? open.find(in.channel) : nullptr;
+        taken = promise ? static_cast<MessageNo>(value(taken) + promise->messages) : std::min(taken, count);
+        if (count != MessageNo{} || taken != MessageNo{}) all.push_back(Receipt{in.channel, count, taken});
     }
+    for (const Promised& one : open)
+        if (!in_.find(one.channel))
+            all.push_back(Receipt{one.channel, {}, static_cast<MessageNo>(one.messages)});
     return all;
 }
 

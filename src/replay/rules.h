@@ -16,6 +16,7 @@ enum class Rule : uint8_t {
     told_is_a_set,   // a later instance told does not tell an earlier one
     tell_any_order,  // instances need not be told in order
     ssend_receipt,   // a synchronous send is complete when a receipt covers it
+    promise_order,   // a receive is promised its messages unless an earlier one of any source may take them
     input_copied,    // inputs that the call overwrites are copied before it
     spill,           // a full log does not keep the sender waiting
     // sends after a recovery

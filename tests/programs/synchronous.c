@@ -175,6 +175,36 @@ void blocked_ssend(void) {
     }
 }
 
+/* Synchronous sends to open receives of a rank that is inside of a collective call already, in which it waits
+ * for the sender. */
+void taken_beside(void) {
+    MPI_Request r[3];
+    int in[3], word = 0;
+    know_the_world();
+    for (int turn = 0; turn < 4; ++turn) {
+        const int from = turn % 2, to = 1 - from;
+        if (rank == to) {
+            for (int i = 0; i < 3; ++i)
+                MPI_Irecv(&in[i], 1, MPI_INT, from, i == 2 ? MIXED : TAG, MPI_COMM_WORLD, &r[i]);
+        } else if (rank == from) {
+            usleep(50000); /* the other one is inside */
+            for (int i = 0; i < 3; ++i) {
+                const int value = 10 * turn + i;
+                MPI_Ssend(&value, 1, MPI_INT, to, i == 1 ? MIXED : TAG, MPI_COMM_WORLD);
+            }
+            word = turn;
+        }
+        if (turn < 2)
+            MPI_Barrier(MPI_COMM_WORLD);
+        else
+            MPI_Bcast(&word, 1, MPI_INT, from, MPI_COMM_WORLD);
+        if (rank != to) continue;
+        MPI_Waitall(3, r, MPI_STATUSES_IGNORE);
+        CHECK(in[0] == 10 * turn && in[1] == 10 * turn + 2 && in[2] == 10 * turn + 1);
+    }
+    hash_bytes(&word, sizeof word);
+}
+
 /* The job's first synchronous send comes while a checkpoint converges: rank 3 is inside a barrier that rank 1
  * has yet to enter. Before that rank 1 waits for its message to be received by rank 2, which nobody needs and
  * which stands before a broadcast beyond the cut. */

@@ -11,6 +11,7 @@ void synchronous(void);
 void sparse_wait(void);
 void blocked_ssend(void);
 void first_ssend(void);
+void taken_beside(void);
 void cancelled(void);
 void tools(void);
 #endif

@@ -1078,6 +1078,7 @@ static const struct {
     {"sparse_wait", sparse_wait},
     {"blocked_ssend", blocked_ssend},
     {"first_ssend", first_ssend},
+    {"taken_beside", taken_beside},
     {"cancelled", cancelled},
     {"tools", tools},
     {"half_told_collective", half_told_collective},

@@ -61,9 +61,18 @@ void issue_if_outside(RequestObject* r) noexcept {
     if (!library_fails(r->collective->name, rc)) refused_below(r);
 }
 
+// Others may wait to hear that this rank's receives have their messages, or are sure to take them, before
+// they come here: nobody says so from inside the library.
+void say_what_is_taken() noexcept {
+    const Log& log = the_log();
+    bool wanted = log.consumed != 0;
+    for (const RequestObject* one : log.open) wanted = wanted || one->what == What::recv;
+    if (wanted) exchange_receipts();
+}
+
 // The library's blocking call, from which the thread may be brought back.
 void call_native(Call& call, RequestObject* r, const Native& native) noexcept {
-    if (the_log().consumed != 0) exchange_receipts();  // others may wait for that before they come here
+    say_what_is_taken();
     Part& part = *r->collective->part;
     part.outside = false;
     machine().issued(number_of(r));

@@ -175,7 +175,7 @@ SaidOfAll& said_before(size_t channels) noexcept {
 bool is_news(SaidOfAll& before, const replay::Receipt& now) noexcept {
     SaidOf& one = before.channels.of(now.channel);
     if (one.count == now.count && one.taken == now.taken) return false;
-    if (one.count == replay::MessageNo{}) ++before.entries;
+    if (one.count == replay::MessageNo{} && one.taken == replay::MessageNo{}) ++before.entries;
     one.count = now.count;
     one.taken = now.taken;
     return true;

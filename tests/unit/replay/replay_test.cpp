@@ -259,6 +259,29 @@ TEST_F(TwoRanks, ReceiptsSayWhatTheQueueHasOnly) {
     EXPECT_EQ(machine.receipts()[0].taken, MessageNo{1});
 }
 
+// A rank that goes into a collective call says so before, for those who send synchronously.
+TEST_F(TwoRanks, ReceiptsPromiseWhatOpenReceivesAreSureToTake) {
+    const auto taken_of = [this](Tag tag) {
+        for (const Receipt& one : machine.receipts())
+            if (one.channel.tag == tag) {
+                EXPECT_EQ(one.count, MessageNo{}) << "nothing is consumed";
+                return value(one.taken);
+            }
+        return uint64_t{0};
+    };
+    machine.enter();
+    machine.start_receive(Pattern{Uid{1}, Rank(1), Tag{7}});
+    machine.start_receive(Pattern{Uid{1}, Rank(1), {}});
+    machine.start_receive(Pattern{Uid{1}, Rank(1), Tag{7}});
+    EXPECT_EQ(taken_of(Tag{7}), 2u);
+    EXPECT_EQ(taken_of(Tag{8}), 0u) << "what comes first is not known";
+    machine.start_receive(Pattern{Uid{1}, {}, Tag{7}});
+    machine.start_receive(Pattern{Uid{1}, Rank(1), Tag{7}});
+    machine.start_receive(Pattern{Uid{1}, Rank(1), Tag{8}});
+    EXPECT_EQ(taken_of(Tag{7}), 2u) << "one of any source may take the third";
+    EXPECT_EQ(taken_of(Tag{8}), 1u);
+}
+
 TEST_F(TwoRanks, ACopyHasWhatWasPulledBeforeIt) {
     machine.pulled(Uid{1}, Envelope{Rank(1), Tag{7}}, Bytes(8, 1));
     machine.enter();

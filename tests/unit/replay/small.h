@@ -62,6 +62,13 @@ inline const std::vector<Small>& small_programs() {
          0,
          1,
          0},
+        {Rule::promise_order,
+         "promise_order",
+         {"ssend1 send2 send1", "irecv*=1 irecv0=2 irecv2=3 wait1,2,3", "recv0 send1"},
+         "",
+         0,
+         1,
+         0},
         {Rule::input_copied, "input_copied", {"allreduce!", "allreduce!"}, "", 0, 1, 0},
         {Rule::spill, "spill", {"send1 send1 send1.t1", "recv0.t1 recv0 recv0"}, "", 0, 0, 0, true, 16},
         // sends after a recovery
