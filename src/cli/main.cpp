@@ -79,7 +79,6 @@ struct Texts {
 // No machine has more cores, and a number that was meant otherwise is not tried: mpiexec takes 4 GB for a
 // thousand million ranks before it fails.
 constexpr int kMostRanks = Rank::kMost;
-constexpr double kLeastLogMemory = 64 * 1024.0, kMostLogMemory = 1024.0 * 1024 * 1024 * 1024 * 1024;
 
 int parse_number(const std::string& text, const char* option, const char* what, int least, int most) {
     int number = 0;
@@ -164,7 +163,8 @@ void add_submit_options(CLI::App* app, life::SubmitOptions& o, Texts& t) {
                   "with --max-restarts: the next life's ranks start MPI while this one's run, and wait "
                   "(--launcher own)");
     add("--message-log-memory", t.log_memory, "SIZE",
-        "with a message log: so much of a rank's in memory, the rest in a file of its node (default 256MiB)");
+        "with a message log: so much of a rank's in memory, the rest in a file of its node (default 256MiB; "
+        "restart: as before)");
     app->add_flag("--mapped", o.mapped,
                   "a restarted program goes on at once; its memory is read as it is touched");
     add_key(app, o.key_file);
@@ -191,7 +191,8 @@ void finish_submit_options(life::SubmitOptions& o, const Texts& t) {
             static_cast<unsigned>(parse_number(t.spares, "--spares", "a number of nodes", 0, 1'000'000));
     if (!t.log_memory.empty()) {
         const double bytes = parse_bytes(t.log_memory, "--message-log-memory");
-        if (bytes < kLeastLogMemory || bytes > kMostLogMemory)
+        if (bytes < static_cast<double>(store::MessageLog::kLeastMemory) ||
+            bytes > static_cast<double>(store::MessageLog::kMostMemory))
             throw Error("--message-log-memory is 64KiB at least, and 1PiB at most", ExitCode::usage);
         o.of_own.log_bytes = static_cast<uint64_t>(bytes);
     }

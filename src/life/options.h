@@ -20,7 +20,7 @@ struct RestartFrom {
 struct OfOwn {
     bool standby = false;                         // the next life's ranks start while this one's run
     bool message_log = false;                     // ranks log their messages, so that they can stop anywhere
-    uint64_t log_bytes = uint64_t{256} << 20;     // so much of a rank's log is in memory
+    std::optional<uint64_t> log_bytes;            // so much of a rank's log is in memory
     std::string replicas;                         // which ranks have copies; "" = none
     static constexpr const char* kNone = "none";  // restart: replicas = none, though the generation had some
 };

@@ -151,6 +151,7 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.ckpt_dir = what.ckpt_dir;
     settings.protocol = options.protocol;
     settings.message_log = options.of_own.message_log;
+    settings.log_memory = options.of_own.log_bytes.value_or(settings.log_memory);
     settings.replicas = options.of_own.replicas;
     settings.injection = options.inject;
     if (what.from && what.from->manifest->message_log)
@@ -204,7 +205,7 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_ALLOW_OWNER", allowed ? std::to_string(*allowed) : ""},
         {"FERMATA_PROTOCOL", options.protocol},
         {"FERMATA_MESSAGE_LOG", options.of_own.message_log ? "1" : "0"},
-        {"FERMATA_MESSAGE_LOG_MEMORY", std::to_string(options.of_own.log_bytes)},
+        {"FERMATA_MESSAGE_LOG_MEMORY", std::to_string(settings.log_memory)},
         {"FERMATA_FRONT_DIR", places.front_dir},
         {"FERMATA_FILES", options.files},
         {"FERMATA_MOVED", moves_of(options)},

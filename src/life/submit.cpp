@@ -159,6 +159,7 @@ void keep_message_log(SubmitOptions& options, const store::GenerationInfo& from)
     }
     own.message_log = true;
     if (own.replicas.empty()) own.replicas = from.manifest->message_log->replicas;
+    if (!own.log_bytes) own.log_bytes = from.manifest->message_log->memory;
     if (own.replicas == OfOwn::kNone) own.replicas.clear();
     check_message_log(options);
 }

@@ -72,8 +72,11 @@ std::vector<std::string> words_of_utf8(const std::vector<std::string>& text);
 
 // Ranks whose images hold message logs (docs/internals/message-log.md).
 struct MessageLog {
-    uint32_t epoch = 0;    // of the checkpoint
-    std::string replicas;  // ranks that had copies, as `run --replicas` has it; "" = none
+    static constexpr uint64_t kLeastMemory = uint64_t{64} << 10, kMostMemory = uint64_t{1} << 50;
+    static constexpr uint64_t kDefaultMemory = uint64_t{256} << 20;
+    uint32_t epoch = 0;                // of the checkpoint
+    std::string replicas;              // ranks that had copies, as `run --replicas` has it; "" = none
+    uint64_t memory = kDefaultMemory;  // bytes of a rank's log in memory
     bool operator==(const MessageLog&) const = default;
 };
 

@@ -183,6 +183,9 @@ void check_written(const Manifest& m) {
         always(m.layout.together() || m.images[i].offset == 0, "an image that does not begin its own file");
         always(!m.images[i].file.empty(), "an image in a file without a name");
     }
+    always(!m.message_log || (m.message_log->memory >= MessageLog::kLeastMemory &&
+                              m.message_log->memory <= MessageLog::kMostMemory),
+           "a message log of a size that nobody can ask for");
     for (uint32_t needed : m.needs)
         always(needed > 0 && needed < m.generation, "a generation that needs one that is not earlier");
     uint32_t next = 0;
@@ -212,7 +215,9 @@ std::string frame_of(const Manifest& m) {
     if (!m.fermata.empty()) json["fermata"] = m.fermata;
     if (m.step) json["application"] = {{"step", *m.step}};
     if (m.message_log)
-        json["message_log"] = {{"epoch", m.message_log->epoch}, {"replicas", m.message_log->replicas}};
+        json["message_log"] = {{"epoch", m.message_log->epoch},
+                               {"replicas", m.message_log->replicas},
+                               {"memory", m.message_log->memory}};
     if (m.layout.in_groups()) {
         json["layout"] = m.layout.word();
         for (const FileEntry& file : m.files)
@@ -414,6 +419,10 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     if (logged) {
         const auto& log = json.at("message_log");
         m.message_log = {number<uint32_t>(log.at("epoch"), path, "epoch"), log.at("replicas")};
+        if (log.contains("memory")) m.message_log->memory = number<uint64_t>(log["memory"], path, "memory");
+        if (m.message_log->memory < MessageLog::kLeastMemory ||
+            m.message_log->memory > MessageLog::kMostMemory)
+            damaged(path, "no rank's log has so much memory");
     }
     if (json.contains("message_log") != logged || (logged && json.contains("application")))
         damaged(path, "its version does not fit its message logs");

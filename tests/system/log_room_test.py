@@ -79,7 +79,8 @@ def spilled(mpi):
 
 
 def restarted(mpi):
-    """Saved with most of the log in files, killed, continued on the other library; saved and stopped there, continued again."""
+    """Saved with most of the log in files, killed, continued on the other library; saved and stopped there, continued again.
+    Restarts keep the bound."""
     with Scratch("room-restarted") as cwd:
         wanted, job, go = started(cwd, mpi, 2, LOG)
         env = dict(os.environ, TMPDIR="/var/tmp")
@@ -87,7 +88,7 @@ def restarted(mpi):
             ready(job, 0)
             job.checkpoint()
             job.kill_ranks()
-        with Job.restart(cwd, mpi=OTHER[mpi], env=env, extra=LOG[1:]) as job:
+        with Job.restart(cwd, mpi=OTHER[mpi], env=env) as job:
             check_size(job)
             job.wait_until(lambda: any("(deleted)" in line and "/var/tmp" in line for line in open(f"/proc/{job.rank_pids()[0]}/maps")),
                            "files of the log", 20)
@@ -95,7 +96,7 @@ def restarted(mpi):
             job.finish(expected=85)
         go(0)
         go(1)
-        with Job.restart(cwd, mpi=mpi, env=env, extra=LOG[1:]) as job:
+        with Job.restart(cwd, mpi=mpi, env=env) as job:
             lines = results(job.finish())
         check(lines == wanted, f"{lines}, natively {wanted}; {job.errors()}")
 

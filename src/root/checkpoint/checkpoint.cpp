@@ -326,7 +326,7 @@ store::Manifest Checkpoint::manifest() const {
     for (size_t i = 0; i < m.images.size(); ++i)
         always(m.images[i].rank.index() == i, "a manifest with a rank twice");
     attempt_.parts.note_in(m);
-    if (settings_.message_log) m.message_log = {attempt_.epoch, settings_.replicas};
+    if (settings_.message_log) m.message_log = {attempt_.epoch, settings_.replicas, settings_.log_memory};
     for (Generation needed : tally_.needs()) m.needs.push_back(needed.number());
     return m;
 }

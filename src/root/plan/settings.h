@@ -36,7 +36,8 @@ struct Settings : keeping::Settings {
     std::string job;
     std::string job_id;
     std::string protocol = "cc-d";
-    bool message_log = false;            // ranks log their messages, so that they can stop anywhere
+    bool message_log = false;  // ranks log their messages, so that they can stop anywhere
+    uint64_t log_memory = store::MessageLog::kDefaultMemory;  // bytes of a rank's log in memory
     std::string replicas;                // ranks that shall have copies (replicas.h); "" = none
     std::optional<Injection> injection;  // failures that are made, for tests
     uint32_t log_epoch = 0;              // of the message logs in the generation that it is restarted from

@@ -104,6 +104,7 @@ wire::Bytes as_wire(const replay::Bytes& bytes) {
 struct Logged : Scene {
     Logged() {
         settings.message_log = true;
+        settings.log_memory = 3u << 20;
         job.counts = [](uint32_t rank) { return as_wire(replay::wire_form(said_by(rank))); };
     }
     // Those that the root has given to this rank.
@@ -193,6 +194,7 @@ TEST(LoggedCheckpoint, SavesRanksWhereTheyStandWithWhatTheyShare) {
         const auto log = scene.store.list()[0].manifest->message_log;
         ASSERT_TRUE(log);
         EXPECT_EQ(log->replicas, "all");
+        EXPECT_EQ(log->memory, 3u << 20);
         // The epochs of what is restarted from it are higher.
         Settings next;
         next.message_log = true;

@@ -187,10 +187,20 @@ TEST_F(StoreTest, MessageLogsHaveAManifestOfTheirOwnVersion) {
     for (uint32_t rank = 0; rank < 2; ++rank)
         m.images.push_back({Rank(rank), image::image_name(Rank(rank)), 1, {}});
     EXPECT_EQ(to_text(m).find("message_log"), std::string::npos);
-    m.message_log = {1027, "50%"};
+    m.message_log = {1027, "50%", 1 << 20};
     const std::string text = to_text(m);
     EXPECT_NE(text.find("\"fermata_manifest\": 10,"), std::string::npos) << text;
     EXPECT_EQ(parse_manifest(text, "m").message_log, m.message_log);
+    // An older one says nothing of the memory; what nobody can ask for is refused.
+    const auto with = [&](const std::string& other) {
+        const size_t memory = text.find("\"memory\""), begin = text.rfind(',', memory);
+        std::string body = text.substr(0, text.rfind("xxh3-128 "));
+        body.replace(begin, text.find_first_of("\n}", memory) - begin, other);
+        return body + "xxh3-128 " + image::checksum_of(body.data(), body.size()).hex() + "\n";
+    };
+    EXPECT_EQ(parse_manifest(with(""), "m").message_log->memory, MessageLog::kDefaultMemory);
+    for (const char* wrong : {",\"memory\":1", ",\"memory\":-1", ",\"memory\":9000000000000000000"})
+        EXPECT_THROW(parse_manifest(with(wrong), "m"), Error) << wrong;
     // With what else a manifest may have.
     m.level = LevelName::local;
     m.nodes = {"a", "b"};
