@@ -53,9 +53,9 @@ def points(options):
     """In the order of an ordinary life; those of the end are struck last."""
     every = [Point(name, -1, "rank", "nothing", "kill") for name in CALLS]
     for name in ("collective.before", "collective.after"):
-        every += [Point(name, kind, "rank", "nothing", "kill") for kind in range(len(KINDS))]
+        every += [Point(name, kind, "any", "nothing", "kill") for kind in range(len(KINDS))]  # not all ranks come by each
     # Inside: a moment after the point.
-    every += [Point("collective.before", kind, "rank", "nothing", "say") for kind in range(len(KINDS))]
+    every += [Point("collective.before", kind, "any", "nothing", "say") for kind in range(len(KINDS))]
     every += [Point(name, -1, "rank", "nothing", "say") for name in ("send.before", "send.after")]
     every += [Point("child.before_init", -1, "any", trigger, "say") for trigger in ("death", "renewal")]
     every += [Point("stream.full", -1, "rank", "copy stands", "kill"), Point("copy.heard", -1, "copy", "nothing", "kill")]
@@ -96,7 +96,9 @@ def all_have_copies(job, ranks, dead):
         status = job.status()
         members = status["replicas"]["ranks"]
         pids = {one.get("pid") for one in [*status["ranks"], *members]}
-        return status["state"] == "running" and not dead & pids and sum(one.get("copy") == "follows" for one in members) == ranks
+        follow = sum(one.get("copy") == "follows" for one in members)
+        play = sum(bool(one.get("pid")) for one in status["ranks"])
+        return status["state"] == "running" and not dead & pids and follow == play == ranks
     except (Failure, KeyError, ValueError):
         return False
 
