@@ -8,6 +8,7 @@ library; its output must be the rest of the undisturbed run's, to the last byte 
 """
 import argparse
 import dataclasses
+import os
 import pathlib
 import random
 import re
@@ -70,7 +71,8 @@ def lines_of(case, job, cwd):
 
 
 def environment(case, cwd):
-    return harness.resting(cwd) if case.rest else None
+    """Its ranks rest in turns: a moment finds the others inside of MPI."""
+    return harness.resting(cwd, dict(os.environ, MIX_TURNS="1")) if case.rest else None
 
 
 def prepare(case, cwd):
