@@ -19,7 +19,7 @@ from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting
 
 MIX = [PROGRAMS / "mix.openmpi", "80", "500"]
 # With 24 MiB a rank and a slow codec on one thread the writer needs seconds: time enough to meet it at work.
-LONG = [PROGRAMS / "mix.openmpi", "1000000", "500", "24"]
+LONG = [PROGRAMS / "mix.openmpi", "1000000", "4000", "24"]
 SLOW = "forked threads=1 compress=zstd:12"
 
 
@@ -99,7 +99,7 @@ def only_images(writer):
 
 def forked_goes_on(cwd):
     """The program goes on while its image is written; a child is not seen by it and holds none of its descriptors."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         client = asked(job)
         for child in writers(job, 2):
@@ -143,7 +143,7 @@ def held_mutexes(cwd):
 def forked_child_dies(cwd):
     """One writer is killed: that generation fails in one line, the one before stays, the job goes on and can be
     checkpointed again."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         job.checkpoint()
         client = asked(job)
@@ -167,7 +167,7 @@ def forked_child_dies(cwd):
 
 def rank_dies_while_forked(cwd):
     """A rank dies while its child writes: no success, the child dies with it, the generation before stays."""
-    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW], env=resting(cwd)) as job:
+    with Job.run(LONG, 2, cwd, extra=["--save-options", SLOW]) as job:
         job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
         job.checkpoint()
         client = asked(job)
@@ -188,7 +188,7 @@ def busy(cwd):
     """A second request while one is being written: refused when asked for, else it waits."""
     for options, refused in ((SLOW + " busy=refuse", True), (SLOW, False)):
         ckpt = f"ckpt-{refused}"
-        with Job.run(LONG, 2, cwd, ckpt=ckpt, extra=["--save-options", options], env=resting(cwd)) as job:
+        with Job.run(LONG, 2, cwd, ckpt=ckpt, extra=["--save-options", options]) as job:
             job.wait_until(lambda: len(job.lines()) >= 3, "three lines")
             first = asked(job)
             writers(job, 2)
