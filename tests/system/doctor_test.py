@@ -10,6 +10,7 @@ import pathlib
 import resource
 import shutil
 import subprocess
+import time
 
 import harness
 from harness import FERMATA, PROGRAMS, Job, Scratch, check
@@ -159,9 +160,13 @@ def leftovers(cwd):
     found(doctor("--sweep"), "leftovers", True, "nothing of")
     with Job.run(steady, 2, cwd, mpi="mpich", ckpt="dead", env=env, extra=["--levels", "memory 0.3s"]) as dead:
         dead.wait_until(lambda: list((cwd / "dead").glob("gen-*/manifest.json")), "a generation")
-        for pid in (dead.process.pid, *dead.processes()):
+        pids = (dead.process.pid, *dead.processes())
+        for pid in pids:
             os.kill(pid, 9)
         dead.process.wait()
+        end = time.monotonic() + 30  # what still holds the job's lock is swept by nobody
+        while any(pathlib.Path(f"/proc/{pid}").exists() for pid in pids) and time.monotonic() < end:
+            time.sleep(0.05)
     with Job.run(steady, 2, cwd, mpi="mpich", env=env) as living:
         living.wait_until(lambda: len(living.lines()) > 5, "some lines")
         # A job that starts sweeps, too: these are left for the doctor.
