@@ -302,6 +302,17 @@ static Said descriptors(void) {
     close(fd);
     return 0;
 }
+/* A thread of the library may have ended since it was listed. */
+static int is_listed(const char* thread) {
+    struct dirent** listed = NULL;
+    int count = scandir("/proc/self/task", &listed, NULL, NULL), found = 0;
+    for (int i = 0; i < count; ++i) {
+        found += strcmp(listed[i]->d_name, thread) == 0;
+        free(listed[i]);
+    }
+    free(listed);
+    return found;
+}
 static Said names(void) {
     char path[256], text[256] = "";
     struct stat st;
@@ -324,7 +335,7 @@ static Said names(void) {
     int count = scandir("/proc/self/task", &listed, NULL, NULL);
     for (int i = 0; i < count; ++i) {
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", listed[i]->d_name);
-        NEED(!atoi(listed[i]->d_name) || access(path, F_OK) == 0);
+        NEED(!atoi(listed[i]->d_name) || access(path, F_OK) == 0 || !is_listed(listed[i]->d_name));
     }
     snprintf(path, sizeof path, "/proc/%d/task", self);
     DIR* tasks = opendir(path);
