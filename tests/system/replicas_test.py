@@ -1,7 +1,7 @@
 #!/usr/bin/env python3
 """Ranks that have copies (`run --replicas`): processes of ranks are killed, and the job ends with the native lines.
 
-    replicas_test.py rank|copy|twice|unmasked|files|clocks|parted|other_data|words openmpi|mpich
+    replicas_test.py CASE openmpi|mpich          the cases: CASES, at the end
 """
 import os
 import pathlib
