@@ -479,10 +479,11 @@ void Checkpoint::take_back(const std::string& why) {
         auto some_stand = [&](const Job::State& job) { return (left(job) > 0 || !job.whole) && !job.ended; };
         double end = monotonic_s() + settings_.limits.resume;
         for (Job::State job = job_.state(); some_stand(job) && monotonic_s() < end; job = job_.state()) {
-            if (job.lost) end = std::min(end, monotonic_s() + 2);
+            // A copy that has a rank's place since has not heard of this.
+            if (job.lost || job.replaced) end = std::min(end, monotonic_s() + 2);
             job_.serve(50);
         }
-        if (const Job::State job = job_.state(); some_stand(job))
+        if (const Job::State job = job_.state(); some_stand(job) && !job.replaced)
             now.line += fmt::format("; {} of {} ranks have not gone on yet (fermata status --waits)",
                                     left(job), job.here);
         if (!attempt_.generation.directory.empty()) store_.abandon(attempt_.generation);

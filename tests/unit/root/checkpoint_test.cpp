@@ -1,6 +1,7 @@
 // The phases of a checkpoint without sockets: each that fails is taken back, and what is good is committed.
 #include <gtest/gtest.h>
 
+#include "base/clock.h"
 #include "keeping/levels/words.h"
 #include "scene.h"
 
@@ -202,6 +203,19 @@ TEST(Checkpoint, RanksThatDoNotGoOnAfterwardsAreCounted) {
     scene.job.on_their_way = 1000000;         // and the drain does not end
     const Outcome outcome = scene.take();
     EXPECT_NE(outcome.line.find("; 3 of 3 ranks have not gone on yet"), std::string::npos) << outcome.line;
+    EXPECT_EQ(scene.generations(), 0u);
+}
+
+// The rank was told of it, its copy was not.
+TEST(Checkpoint, ARankThatDiesAsItIsTakenBackIsNotWaitedForLong) {
+    Scene scene;
+    scene.fail_at("cancel", Fault::silence);
+    scene.settings.limits.resume = 60;
+    scene.job.at_fault = [&] { scene.job.now.replaced = true; };
+    scene.job.on_their_way = 1000000;
+    const double start = monotonic_s();
+    EXPECT_FALSE(scene.take().ok);
+    EXPECT_LT(monotonic_s() - start, 10);
     EXPECT_EQ(scene.generations(), 0u);
 }
 
