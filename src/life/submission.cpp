@@ -244,6 +244,13 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
     return plan;
 }
 
+// Libraries add up in different orders. Sums of two numbers are the same in any.
+void say_what_may_differ(const std::string& mpi, const store::Manifest& from) {
+    if (mpi == from.mpi || from.images.size() <= 2) return;
+    say(fmt::format("on {} from now on, on {} until now: sums over the ranks may differ in their last digits",
+                    mpi, from.mpi));
+}
+
 }  // namespace
 
 Prepared prepare(const Submission& what, const std::string& base, bool stands_by) {
@@ -251,6 +258,7 @@ Prepared prepare(const Submission& what, const std::string& base, bool stands_by
     const launch::Places places = launch::find_places();
     launch::LaunchPlan plan = plan_of(what, places);
     const wire::Key key = wire::random_key();
+    if (what.from && !stands_by) say_what_may_differ(plan.library.mpi, *what.from->manifest);
     life.ranks = plan.all_ranks();
     const root::Settings settings = settings_of(what, life.ranks);
     life.root = std::make_unique<root::Root>(settings, key);
