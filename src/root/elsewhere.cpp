@@ -1,4 +1,6 @@
 // Copies of ranks on other nodes: the death of a rank, or of a whole node, is masked where the copies are.
+#include <signal.h>
+
 #include <algorithm>
 #include <nlohmann/json.hpp>
 
@@ -110,6 +112,15 @@ const Members::Copy* Root::copy_elsewhere(int32_t rank, int node) const {
 // The launcher ends the job, as with each rank that dies.
 void Root::nobody_plays(int node, int32_t rank, int32_t pid, const std::string& host, int32_t status) {
     launcher_->heard(node, wire::RankEnded{rank, pid, host, status, wire::RankEnd::running});
+}
+
+// The copy had ended when it was to take the rank's place.
+void Root::nobody_takes_over(int node, const tree::Ranks& ranks, const std::string& host) {
+    copies_.takeovers.to(node).each([&](int32_t rank) {
+        if (!ranks.contains(rank)) return;
+        copies_.takeovers.over(rank);
+        nobody_plays(node, rank, 0, host, SIGKILL);
+    });
 }
 
 // The launcher's ranks are where the root says from now on: its next world is of these places.

@@ -93,6 +93,7 @@ void Root::gone(const wire::Gone& message) {
     auto ranks = tree::Ranks::of(message.ranks);
     if (!ranks || ranks->empty()) return;
     start_.roster().leave(message.node, *ranks);
+    if (message.pid == 0) nobody_takes_over(message.node, *ranks, message.host);
     if (message.clean) return;
     lost([&] {
         losses_.rank_gone({ranks->first(), message.pid, message.host, message.code}, tree::now_ms());

@@ -155,6 +155,7 @@ class Root {
     void start_copies(const tree::Ranks& of, Generation images);
     void leader_died(int node, const wire::LeaderDied& said);
     const Members::Copy* copy_elsewhere(int32_t rank, int node) const;
+    void nobody_takes_over(int node, const tree::Ranks& ranks, const std::string& host);
     void nobody_plays(int node, int32_t rank, int32_t pid, const std::string& host, int32_t status);
     void takes_over(Takeovers::One one);
     void give_places();

@@ -282,6 +282,18 @@ TEST_F(NodeDeath, ARankDiesAndItsNodeLives) {
     EXPECT_EQ(code, 137);
 }
 
+// The launcher waits for the rank on the node of its copy, which has ended as well.
+TEST_F(NodeDeath, ACopyThatIsNotThereAnyMoreTakesNoPlace) {
+    begin();
+    b->say(wire::Gone{1, {{2, 1}}, true, 12, "b", -1});
+    b->say(wire::LeaderDied{2, 12, "b", "was killed by signal 9", SIGKILL});
+    ASSERT_TRUE(a->wait_for<wire::TakePlace>());
+    a->say(wire::Gone{a->number, {{2, 1}}, true, 0, "a", -1});  // true: the job is ending
+    finish();
+    EXPECT_EQ(noted, (Words{"rank 2 to 0", "rank 2 ended on 0"}));
+    EXPECT_EQ(code, 137);
+}
+
 // Somebody has asked for something meanwhile: its rank writes for nobody, and the copy may miss what others
 // know.
 TEST_F(NodeDeath, ACopyThatComesTooLateIsNone) {
