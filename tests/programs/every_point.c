@@ -39,7 +39,7 @@ static void messages(int step) {
 
 static void collectives(int step) {
     double all[64 * SMALL], sum[SMALL], one = 0, scanned = 0;
-    int counts[64], root = step % size, flag = 0;
+    int counts[64], root = step % size, flag = 0, whole = 0;
     MPI_Request request;
     MPI_Barrier(MPI_COMM_WORLD);
     MPI_Bcast(large, LARGE, MPI_DOUBLE, root, MPI_COMM_WORLD);
@@ -52,10 +52,13 @@ static void collectives(int step) {
     hash_bytes(all, sizeof(double) * SMALL * (size_t)size);
     MPI_Alltoall(all, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, MPI_COMM_WORLD);
     hash_bytes(sum, sizeof(double) * (size_t)size);
-    MPI_Scan(&small[1], &scanned, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
+    MPI_Scan(&small[1], &scanned, 1, MPI_DOUBLE, MPI_SUM,
+             MPI_COMM_WORLD); /* whose order matters, and one that is the library's own */
+    MPI_Scan(&step, &whole, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < size; ++i) counts[i] = 1;
     MPI_Reduce_scatter(all, &one, counts, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
     hash_bytes(&scanned, sizeof scanned);
+    hash_bytes(&whole, sizeof whole);
     hash_bytes(&one, sizeof one);
     MPI_Iallreduce(&small[2], &one, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD, &request);
     while (!flag) MPI_Test(&request, &flag, MPI_STATUS_IGNORE);
