@@ -52,8 +52,8 @@ static void collectives(int step) {
     hash_bytes(all, sizeof(double) * SMALL * (size_t)size);
     MPI_Alltoall(all, 1, MPI_DOUBLE, sum, 1, MPI_DOUBLE, MPI_COMM_WORLD);
     hash_bytes(sum, sizeof(double) * (size_t)size);
-    MPI_Scan(&small[1], &scanned, 1, MPI_DOUBLE, MPI_SUM,
-             MPI_COMM_WORLD); /* whose order matters, and one that is the library's own */
+    /* The order of additions matters in the first one, which is a non-blocking call below. */
+    MPI_Scan(&small[1], &scanned, 1, MPI_DOUBLE, MPI_SUM, MPI_COMM_WORLD);
     MPI_Scan(&step, &whole, 1, MPI_INT, MPI_SUM, MPI_COMM_WORLD);
     for (int i = 0; i < size; ++i) counts[i] = 1;
     MPI_Reduce_scatter(all, &one, counts, MPI_DOUBLE, MPI_MAX, MPI_COMM_WORLD);
