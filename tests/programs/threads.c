@@ -1,5 +1,5 @@
 /* Four threads per rank call MPI at once (MPI_THREAD_MULTIPLE), each with a communicator and tags of its own.
- */
+ * THREADS_ANYWAY: also where MPI_Init_thread provides less. */
 #include <pthread.h>
 
 #include "hold.h"
@@ -33,7 +33,7 @@ int main(int argc, char** argv) {
     steps = argc > 2 ? atoi(argv[2]) : 20;
     rounds = argc > 3 ? atoi(argv[3]) : 20000;
     MPI_Init_thread(&argc, &argv, MPI_THREAD_MULTIPLE, &level);
-    CHECK(level == MPI_THREAD_MULTIPLE);
+    CHECK(level == MPI_THREAD_MULTIPLE || getenv("THREADS_ANYWAY") != NULL);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     for (int t = 0; t < THREADS; ++t) MPI_Comm_dup(MPI_COMM_WORLD, &comms[t]);

@@ -6,6 +6,7 @@
     logged_test.py random openmpi|mpich [SEED]
     logged_test.py ways openmpi|mpich WAY...          how images are kept and loaded: WAYS
     logged_test.py copies|unmasked|words openmpi|mpich
+    logged_test.py threads_at_once MPI...             tests/programs/threads.c
 """
 import json
 import os
@@ -346,7 +347,18 @@ def unmasked(mpi):
         check(tail == wanted[-20:] and len(lines) >= len(wanted), f"{len(lines)} lines; {tail[-2:]}, natively {wanted[-2:]}")
 
 
-CASES = {f.__name__: f for f in (inside, held, synchronous, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
+def threads_at_once(*libraries):
+    """A program that does not look at what MPI_Init_thread has provided: refused, where the log would be wrong."""
+    for mpi in libraries:
+        with Scratch("logged-threads") as cwd:
+            env = dict(os.environ, THREADS_ANYWAY="1")
+            with Job.run([PROGRAMS / f"threads.{mpi}", 5, 20, 1000], 2, cwd, mpi=mpi, env=env, extra=LOG) as job:
+                job.finish(expected=70)
+            check("MPI calls of two threads at once" in job.errors(), job.errors())
+    return f"{len(libraries)} libraries"
+
+
+CASES = {f.__name__: f for f in (threads_at_once, inside, held, synchronous, random, ways, kept_on, standby, copies, masked, rolled_back, writers, unmasked)}
 
 if __name__ == "__main__":
     sys.exit(harness.main(lambda name, *rest: CASES[name](*rest), CASES))

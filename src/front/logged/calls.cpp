@@ -143,6 +143,7 @@ void see_through(Call& call, RequestObject* r, const Native& native) noexcept {
 }  // namespace
 
 int collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* twin, Native native) noexcept {
+    const OneThread alone(call);
     machine().enter();
     finish_part(part);
     RequestObject* r = request_for(comm, twin, part);
@@ -154,6 +155,7 @@ int collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* twin,
 
 int begin_collective(Call& call, CommObject* comm, Part* part, CollectiveRecord* record,
                      mpi::Request* request) noexcept {
+    const OneThread alone(call);
     machine().enter();
     finish_part(part);
     RequestObject* r = request_for(comm, record, part);
@@ -173,6 +175,7 @@ int init_collective(Call&, CommObject* comm, Part* part, CollectiveRecord* recor
 }
 
 int start_persistent(Call& call, RequestObject* r) noexcept {
+    const OneThread alone(call);
     if (r->collective->part == nullptr) refuse(r->collective->name);
     machine().enter();
     number(call, r);
@@ -184,6 +187,7 @@ int start_persistent(Call& call, RequestObject* r) noexcept {
 
 int create(Call& call, CommObject* parent, Part::Asked asked, const Native& native,
            CommObject** made) noexcept {
+    const OneThread alone(call);
     machine().enter();
     Part* part = new_part(Kind::create, true);
     part->asked = asked;
@@ -202,6 +206,7 @@ int create(Call& call, CommObject* parent, Part::Asked asked, const Native& nati
 Part* creation_now() noexcept { return the_log().creating; }
 
 void leave(Call& call, CommObject* comm) noexcept {
+    const OneThread alone(call);
     machine().enter();
     Part* part = new_part(Kind::free, true);
     CollectiveRecord* record = new_collective(nullptr, call.function());

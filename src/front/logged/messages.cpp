@@ -59,6 +59,7 @@ void begin_buffered(Call& call, RequestObject* r) noexcept {
 }  // namespace
 
 int begin(Call& call, RequestObject* r) noexcept {
+    const OneThread alone(call);
     r->posted = 0;
     if (r->peer == mpi::FM_PROC_NULL) {
         proc_null_status(&r->status);
@@ -224,6 +225,7 @@ RequestObject* receive_found(Call& call, CommObject* comm, const mpi::Status& st
 
 int probe(Call& call, CommObject* comm, int source, int tag, bool waits, bool* found,
           mpi::Status* status) noexcept {
+    const OneThread alone(call);
     machine().enter();
     if (is_live()) progress();
     const Outcome outcome = resolve(call, CallKind::probe, nullptr, 0, [&]() -> std::optional<Outcome> {
@@ -238,6 +240,7 @@ int probe(Call& call, CommObject* comm, int source, int tag, bool waits, bool* f
 
 int matched_probe(Call& call, CommObject* comm, int source, int tag, bool waits, QueuedMessage** message,
                   mpi::Status* status) noexcept {
+    const OneThread alone(call);
     machine().enter();
     if (is_live()) progress();
     RequestObject* r = nullptr;

@@ -16,6 +16,23 @@ inline replay::Uid uid_of(const CommObject& comm) noexcept { return static_cast<
 inline Rank rank_of(int32_t world) noexcept { return Rank(static_cast<uint32_t>(world)); }
 inline replay::Tag tag_of(int32_t tag) noexcept { return static_cast<replay::Tag>(tag); }
 
+// Ends the job when another thread is in a call of the log, too: nothing here is made for two at once.
+class OneThread {
+  public:
+    explicit OneThread(const Call& call) noexcept
+        : before_(__atomic_exchange_n(&inside_, call.record(), __ATOMIC_RELAXED)) {
+        if (__builtin_expect(before_ != nullptr && before_ != call.record(), 0))
+            refuse("MPI calls of two threads at once (MPI_Init_thread has provided MPI_THREAD_SERIALIZED)");
+    }
+    ~OneThread() { __atomic_store_n(&inside_, before_, __ATOMIC_RELAXED); }
+    OneThread(const OneThread&) = delete;
+    OneThread& operator=(const OneThread&) = delete;
+
+  private:
+    static inline split::ThreadRecord* inside_ = nullptr;
+    split::ThreadRecord* before_;
+};
+
 // A part in a collective that the program was told: others may need it still.
 struct Kept {
     replay::Uid comm;

@@ -186,6 +186,7 @@ void until_may_call(Call& call) noexcept {
 
 // Those that are complete from the start are told by nobody.
 int run_blocking(Call& call, RequestObject* r, mpi::Status* status) noexcept {
+    const OneThread alone(call);
     r->flags |= kInternal;
     machine().enter();
     if (int rc = begin(call, r); rc != 0) return rc;
@@ -245,6 +246,7 @@ void wait_for_all(Call& call, RequestObject* const* requests, int count) noexcep
 }  // namespace
 
 int sendrecv(Call& call, RequestObject* send, RequestObject* receive, mpi::Status* status) noexcept {
+    const OneThread alone(call);
     machine().enter();
     int rc = begin(call, receive);
     if (rc != 0) {
@@ -261,6 +263,7 @@ int sendrecv(Call& call, RequestObject* send, RequestObject* receive, mpi::Statu
 }
 
 void wait_all(Call& call, RequestObject* const* requests, int count) noexcept {
+    const OneThread alone(call);
     machine().enter();
     wait_for_all(call, requests, count);
     for (int i = 0; i < count; i++)
@@ -268,6 +271,7 @@ void wait_all(Call& call, RequestObject* const* requests, int count) noexcept {
 }
 
 bool test_all(Call& call, RequestObject* const* requests, int count) noexcept {
+    const OneThread alone(call);
     machine().enter();
     if (is_live()) progress();
     const Outcome outcome = resolve(call, CallKind::choice, requests, count, [&] {
@@ -296,6 +300,7 @@ bool any_active(RequestObject* const* requests, int count) noexcept {
 }
 
 int choose_one(Call& call, RequestObject* const* requests, int count, bool waits) noexcept {
+    const OneThread alone(call);
     machine().enter();
     if (is_live()) progress();
     if (!any_active(requests, count)) return -1;
@@ -313,6 +318,7 @@ int choose_one(Call& call, RequestObject* const* requests, int count, bool waits
 
 // Marks those that are complete: the record names them, or (what the log does not know) all alike.
 void choose_some(Call& call, RequestObject* const* requests, int count, bool waits, bool* done) noexcept {
+    const OneThread alone(call);
     machine().enter();
     if (is_live()) progress();
     for (int i = 0; i < count; i++) done[i] = false;
