@@ -44,6 +44,7 @@ struct SubmitOptions : TellingOptions, TestingOptions {
     launch::LauncherName launcher = launch::LauncherName::automatic;
     std::string mpiexec_args;
     std::vector<std::string> launcher_options;  // mpiexec's, given among Fermata's own
+    std::string cpu;  // level of the CPUs that the program may use; "" = all that its node has
     std::string protocol = "cc-d";
     image::SaveOptions save_options;
     std::string files = "auto";  // the program's: kept and put back (auto), or not (off)

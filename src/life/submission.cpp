@@ -11,6 +11,7 @@
 #include "files/owners.h"
 #include "launch/launcher_options.h"
 #include "launch/make.h"
+#include "life/cpu_words.h"
 #include "life/slot.h"
 #include "life/standby.h"
 #include "root/plan/replicas.h"
@@ -150,6 +151,7 @@ root::Settings settings_of(const Submission& what, int ranks) {
     settings.job_number = what.job_number;
     settings.ckpt_dir = what.ckpt_dir;
     settings.protocol = options.protocol;
+    settings.cpu = options.cpu;
     settings.message_log = options.of_own.message_log;
     settings.log_memory = options.of_own.log_bytes.value_or(settings.log_memory);
     settings.replicas = options.of_own.replicas;
@@ -207,6 +209,7 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
         {"FERMATA_MESSAGE_LOG", options.of_own.message_log ? "1" : "0"},
         {"FERMATA_MESSAGE_LOG_MEMORY", std::to_string(settings.log_memory)},
         {"FERMATA_FRONT_DIR", places.front_dir},
+        {"FERMATA_CPU", options.cpu},
         {"FERMATA_FILES", options.files},
         {"FERMATA_MOVED", moves_of(options)},
         {"FERMATA_MAPPED", options.mapped ? "1" : "0"},
@@ -217,6 +220,10 @@ std::map<std::string, std::string> environment_of(const Submission& what, const 
     // Where nodes keep what is local: whatever starts the ranks hands on no other variables.
     if (const char* local = std::getenv("FERMATA_LOCAL_DIR"); local && *local)
         environment["FERMATA_LOCAL_DIR"] = files::absolute_path(local);
+    if (const CpuLevel* level = cpu_level(options.cpu); level && !what.from) {
+        const char* tunables = std::getenv("GLIBC_TUNABLES");
+        environment.merge(cpu_environment(*level, tunables ? tunables : ""));
+    }
     if (const char* said = std::getenv("FERMATA_START")) environment["FERMATA_START"] = said;
     return environment;
 }

@@ -177,6 +177,7 @@ int continue_from(Submission what, std::vector<store::GenerationInfo> from) {
     what.segments = manifest.segments;
     what.job_number = manifest.job;
     what.preferred_mpi = manifest.mpi;
+    what.options.cpu = manifest.cpu;
     what.restarts = 1;
     keep_message_log(what.options, *what.from);
     if (uid_t owner = what.from->folder.owner(); owner != ::geteuid())

@@ -7,6 +7,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/cpu_level.h"
 #include "base/invariant.h"
 #include "base/ranges.h"
 #include "lower/cpu.h"
@@ -129,7 +130,8 @@ void Capture::begin_image() {
     part(kProgramPart, order_.program);
     const Anchors anchors = anchors_here();
     writer().blob(kAnchorsPart, &anchors, sizeof anchors);
-    part(kCpuPart, cpu_instructions());
+    const CpuLevel* level = cpu_level(order_.cpu);
+    part(kCpuPart, level ? limited_to(*level, cpu_instructions()) : cpu_instructions());
     part(kMpiPart, objects_);
     part(kSharedPart, split::shared::describe(memory_.table, memory_.objects, process_limits().descriptors,
                                               made_.warnings));

@@ -24,6 +24,7 @@ struct CaptureOrder {
     image::KeyPointer key;  // null: the image is not encrypted
     bool files = true;      // the program's files are kept
     std::string node;       // where the rank runs
+    std::string cpu;        // level of CPUs that the program is kept to; "" = none
 };
 
 // All that goes into an image is known; nothing of it is written yet but what ranks have in common.

@@ -230,7 +230,8 @@ void check_cpu(const image::Reader& reader, const std::string& path) {
     if (!missing.empty() && !std::getenv("FERMATA_ANY_CPU"))
         fail(
             "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "
-            "code by: restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it",
+            "code by: restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it; "
+            "`fermata run --cpu x86-64-v3` keeps a job's libraries to what more nodes have",
             path, missing);
 }
 

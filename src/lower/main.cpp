@@ -93,7 +93,7 @@ ThreadNeed need_of_copy(const tree::AgentConfig& config, image::KeyPointer key) 
     Agent::start({config,
                   facts,
                   {facts.rank(), facts.size, config.job_number(), check.binary, std::move(key), config.files,
-                   config.node},
+                   config.node, config.cpu},
                   nullptr},
                  std::move(link));
     tree::AgentConfig::forget_environment();

@@ -44,13 +44,13 @@ void NewLowerHalf::meet_ranks() {
 
 void NewLowerHalf::start_agent(std::unique_ptr<tree::AgentLink>& link, std::unique_ptr<image::Pager> pager,
                                std::optional<SecondLink> second) {
-    agent_ = &Agent::start(
-        {config_,
-         facts_,
-         {facts_.rank(), facts_.size, upper_.job, upper_.program, upper_.key, config_.files, config_.node},
-         std::move(pager),
-         second},
-        std::move(link));
+    agent_ = &Agent::start({config_,
+                            facts_,
+                            {facts_.rank(), facts_.size, upper_.job, upper_.program, upper_.key,
+                             config_.files, config_.node, config_.cpu},
+                            std::move(pager),
+                            second},
+                           std::move(link));
     threads::note_present_threads();
 }
 

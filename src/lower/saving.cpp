@@ -84,9 +84,9 @@ void Saving::capture() {
         image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
         const auto lowest = Rank::among(order_.lowest, who_.size);
         if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
-        captured_ = capture_image(
-            {order_.directory, identity, *lowest, who_.program, options_, who_.key, who_.files, who_.node},
-            order_.copies.empty() ? last_ : none_);
+        captured_ = capture_image({order_.directory, identity, *lowest, who_.program, options_, who_.key,
+                                   who_.files, who_.node, who_.cpu},
+                                  order_.copies.empty() ? last_ : none_);
     } catch (const std::exception& error) {
         note(error.what());
     }

@@ -24,6 +24,7 @@ struct SavedRank {
     image::KeyPointer key;  // null: images are not encrypted
     bool files = true;      // the program's files are kept
     std::string node;       // where it runs
+    std::string cpu;        // level of CPUs that the program is kept to; "" = none
 };
 
 class Saving : public Together {

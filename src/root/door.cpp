@@ -51,6 +51,7 @@ class Root::Door : public Job {
         m.job_name = settings.job;
         m.fermata = kVersion;
         m.mpi = root_.start_.mpi();
+        m.cpu = settings.cpu;
         m.command = settings.command;
         m.starter = root_.start_.waiting_starter();
         m.segments = settings.segments;

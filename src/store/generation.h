@@ -92,6 +92,7 @@ struct Manifest {
     image::Layout layout;                   // how the images lie in files
     std::vector<FileEntry> files;           // that hold several images; none: each has its own
     std::string mpi;                        // "openmpi" or "mpich": what the job ran on
+    std::string cpu;                        // level of CPUs that the program may use (run --cpu); "" = all
     std::vector<std::string> command;       // program and arguments, of rank 0
     std::string starter;                    // what waits for the program and may go on after it; "" = nothing
     std::vector<Segment> segments;          // when not all ranks run that: all of them, in order

@@ -7,6 +7,7 @@
 #include <nlohmann/json.hpp>
 #include <set>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/text.h"
@@ -213,6 +214,7 @@ std::string frame_of(const Manifest& m) {
                                    {"needs", m.needs},
                                    {"images", nlohmann::ordered_json::array()}};
     if (!m.fermata.empty()) json["fermata"] = m.fermata;
+    if (!m.cpu.empty()) json["cpu"] = m.cpu;
     if (m.step) json["application"] = {{"step", *m.step}};
     if (m.message_log)
         json["message_log"] = {{"epoch", m.message_log->epoch},
@@ -415,6 +417,9 @@ Manifest manifest_of(const nlohmann::json& json, const std::string& path) {
     m.command = words_of_utf8(json.at("command").get<std::vector<std::string>>());
     m.starter = json.value("starter", "");
     m.fermata = json.value("fermata", "");
+    m.cpu = json.value("cpu", "");
+    if (!m.cpu.empty() && !cpu_level(m.cpu))
+        fail("{}: its program is kept to a level of CPUs that this Fermata does not know", path);
     const bool logged = version == kLoggedManifest;
     if (logged) {
         const auto& log = json.at("message_log");

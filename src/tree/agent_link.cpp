@@ -121,6 +121,7 @@ AgentConfig AgentConfig::from_environment() {
     c.seal = env("FERMATA_SEAL");
     c.allow_owner = env("FERMATA_ALLOW_OWNER");
     c.protocol = env("FERMATA_PROTOCOL");
+    c.cpu = env("FERMATA_CPU");
     c.message_log = env("FERMATA_MESSAGE_LOG") == "1";
     if (const std::string bytes = env("FERMATA_MESSAGE_LOG_MEMORY"); !bytes.empty())
         c.log_bytes = std::strtoull(bytes.c_str(), nullptr, 10);
@@ -149,31 +150,19 @@ void AgentConfig::forget_key() {
 }
 
 void AgentConfig::forget_environment() {
-    for (const char* name : {"FERMATA_JOB",
-                             "FERMATA_JOB_ID",
-                             "FERMATA_RUN_BASE",
-                             "FERMATA_SEAL",
-                             "FERMATA_CHOICE",
-                             "FERMATA_ALLOW_OWNER",
-                             "FERMATA_ROOT",
-                             "FERMATA_NODED",
-                             "FERMATA_CKPT_DIR",
-                             "FERMATA_RESTORE",
-                             "FERMATA_GENERATION",
-                             "FERMATA_PROTOCOL",
-                             "FERMATA_FRONT_DIR",
-                             "FERMATA_INPUT",
-                             "FERMATA_NODE",
-                             "FERMATA_MAPPED",
-                             "FERMATA_FILES",
-                             "FERMATA_MOVED",
-                             "FERMATA_IMAGE_KEY",
-                             "FERMATA_IMAGE_KEY_ID",
-                             "FERMATA_RESTARTS",
-                             "FERMATA_LAUNCHER",
-                             "FERMATA_PROGRAM",
-                             "FERMATA_MESSAGE_LOG",
-                             "FERMATA_MESSAGE_LOG_MEMORY",
+    for (const char* name : {"FERMATA_JOB",          "FERMATA_JOB_ID",
+                             "FERMATA_RUN_BASE",     "FERMATA_SEAL",
+                             "FERMATA_CHOICE",       "FERMATA_ALLOW_OWNER",
+                             "FERMATA_ROOT",         "FERMATA_NODED",
+                             "FERMATA_CKPT_DIR",     "FERMATA_RESTORE",
+                             "FERMATA_GENERATION",   "FERMATA_PROTOCOL",
+                             "FERMATA_CPU",          "FERMATA_FRONT_DIR",
+                             "FERMATA_INPUT",        "FERMATA_NODE",
+                             "FERMATA_MAPPED",       "FERMATA_FILES",
+                             "FERMATA_MOVED",        "FERMATA_IMAGE_KEY",
+                             "FERMATA_IMAGE_KEY_ID", "FERMATA_RESTARTS",
+                             "FERMATA_LAUNCHER",     "FERMATA_PROGRAM",
+                             "FERMATA_MESSAGE_LOG",  "FERMATA_MESSAGE_LOG_MEMORY",
                              "FERMATA_COPY_OF"})
         ::unsetenv(name);
 }

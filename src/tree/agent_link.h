@@ -44,6 +44,7 @@ struct AgentConfig {
     std::string
         allow_owner;       // FERMATA_ALLOW_OWNER: number of one more user whose generation may run; or empty
     std::string protocol;  // FERMATA_PROTOCOL: "cc-d"
+    std::string cpu;       // FERMATA_CPU: level of the CPUs that the program may use; empty: all of this one
     bool message_log =
         false;  // FERMATA_MESSAGE_LOG: the front logs messages, so that ranks can stop anywhere
     uint64_t log_bytes = uint64_t{256} << 20;  // FERMATA_MESSAGE_LOG_MEMORY: so much of it is in memory

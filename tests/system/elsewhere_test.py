@@ -4,6 +4,7 @@ anything of the program runs.
 
     elsewhere_test.py CASE
 """
+import json
 import os
 import pathlib
 import shutil
@@ -17,7 +18,7 @@ STEPS = 400
 ENV = dict(os.environ, STEADY_PAUSE="2000")
 
 
-def stopped_job(cwd):
+def stopped_job(cwd, *options):
     """A job of a program in cwd/home, stopped after some steps; cwd/home holds all its files. Returns the native lines."""
     home = cwd / "home"
     for place in (home, cwd / "native"):
@@ -25,15 +26,15 @@ def stopped_job(cwd):
         shutil.copy(PROGRAMS / "libelsewhere.so", place)
     shutil.copy(PROGRAMS / "elsewhere.mpich", home / "program")
     reference = harness.native([home / "program", cwd / "native", STEPS], 2, "mpich", cwd)
-    with Job.run([home / "program", home, STEPS], 2, home, mpi="mpich", ckpt=cwd / "ckpt", env=ENV) as job:
+    with Job.run([home / "program", home, STEPS], 2, home, mpi="mpich", ckpt=cwd / "ckpt", env=ENV, extra=options) as job:
         job.wait_until(lambda: len(job.lines()) >= 20, "twenty lines")
         job.checkpoint("--stop")
         job.finish(expected=85)
     return reference
 
 
-def goes_on(cwd, reference, ckpt="ckpt", env=None):
-    with Job.restart(cwd, ckpt=ckpt, mpi="mpich", env=env) as job:
+def goes_on(cwd, reference, ckpt="ckpt", env=None, on=()):
+    with Job.restart(cwd, ckpt=ckpt, mpi="mpich", env=env, on=on) as job:
         lines = job.finish()
     check(5 < len(lines) < len(reference) and lines == reference[-len(lines):], f"wrong after restart: {lines[-2:]}")
 
@@ -129,15 +130,22 @@ def mapping_shorter(cwd):
     goes_on(cwd, reference)
 
 
+def cpu_without(cwd, *names):
+    """Words before a command that see a CPU without these instruction sets: /proc/cpuinfo of a mount namespace says so."""
+    text = pathlib.Path("/proc/cpuinfo").read_text()
+    for name in names:
+        text = text.replace(f" {name} ", " ")
+    (cwd / "cpuinfo").write_text(text)
+    # Of /proc only: the root of a chroot is no mount.
+    hide = f'mount --make-private /proc && mount --bind {cwd}/cpuinfo /proc/cpuinfo && exec "$@"'
+    return ("unshare", "-m", "--propagation", "unchanged", "sh", "-c", hide, "sh")
+
+
 def another_cpu(cwd):
-    """A CPU without an instruction set that this one has: /proc/cpuinfo of a mount namespace says so."""
     reference = stopped_job(cwd)
     text = pathlib.Path("/proc/cpuinfo").read_text()
     lost = next(name for name in ("avx512f", "avx2", "avx", "sse4_2") if f" {name} " in text)
-    (cwd / "cpuinfo").write_text(text.replace(f" {lost} ", " "))
-    # Of /proc only: the root of a chroot is no mount.
-    hide = f'mount --make-private /proc && mount --bind {cwd}/cpuinfo /proc/cpuinfo && exec "$@"'
-    prefix = ("unshare", "-m", "--propagation", "unchanged", "sh", "-c", hide, "sh")
+    prefix = cpu_without(cwd, lost)
     refused(cwd, lost, "FERMATA_ANY_CPU", prefix=prefix)
     done = subprocess.run([*prefix, str(FERMATA), "restart", "--ckpt-dir", "ckpt", "--mpi", "mpich"], capture_output=True,
                           text=True, timeout=harness.PATIENCE, cwd=cwd, env=dict(os.environ, FERMATA_ANY_CPU="1"))
@@ -145,8 +153,21 @@ def another_cpu(cwd):
     check(done.returncode == 0 and lines and lines == reference[-len(lines):], f"{done.returncode}: {done.stderr}")
 
 
+def lesser_cpu(cwd):
+    """A job that was kept to a level of CPUs, also by a restart on a better one, goes on on one of that level, and nowhere below."""
+    reference = stopped_job(cwd, "--cpu", "x86-64-v2")
+    with Job.restart(cwd, mpi="mpich", env=ENV) as job:
+        job.wait_until(lambda: len(job.lines()) >= 10, "ten lines")
+        check(job.checkpoint("--stop")["generation"] == "gen-000002", "another generation")
+        job.finish(expected=85)
+    for manifest in sorted((cwd / "ckpt").glob("gen-*/manifest.json")):
+        check(json.loads(manifest.read_text().split("xxh3")[0])["cpu"] == "x86-64-v2", manifest)
+    refused(cwd, "with sse4_2, which this one lacks", prefix=cpu_without(cwd, "sse4_2"))
+    goes_on(cwd, reference, on=cpu_without(cwd, "avx512f", "avx2", "avx", "fma", "bmi2"))
+
+
 CASES = {function.__name__: function for function in (
-    program_and_library_gone, another_library, text_gone, another_path, directory_gone, input_gone, mapping_gone, mapping_shorter, another_cpu)}
+    program_and_library_gone, another_library, text_gone, another_path, directory_gone, input_gone, mapping_gone, mapping_shorter, another_cpu, lesser_cpu)}
 
 
 def run(name):

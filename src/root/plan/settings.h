@@ -37,6 +37,7 @@ struct Settings : keeping::Settings {
     std::string job_id;
     std::string protocol = "cc-d";
     bool message_log = false;  // ranks log their messages, so that they can stop anywhere
+    std::string cpu;           // level of the CPUs that the program may use; "" = all
     uint64_t log_memory = store::MessageLog::kDefaultMemory;  // bytes of a rank's log in memory
     std::string replicas;                // ranks that shall have copies (replicas.h); "" = none
     std::optional<Injection> injection;  // failures that are made, for tests

@@ -178,6 +178,20 @@ TEST_F(StoreTest, ProgramsOfAManifestAreAllRanksInOrder) {
     }
 }
 
+TEST_F(StoreTest, ALevelOfCpusIsOneThatThisBuildKnows) {
+    Manifest m;
+    m.job_name = "kept";
+    m.generation = 1;
+    m.command = {"./a"};
+    m.images.push_back({Rank(0), image::image_name(Rank(0)), 1, {}});
+    EXPECT_EQ(to_text(m).find("cpu"), std::string::npos);
+    m.cpu = "x86-64-v3";
+    std::string text = to_text(m);
+    EXPECT_EQ(parse_manifest(text, "m").cpu, "x86-64-v3");
+    text.replace(text.find("-v3"), 3, "-v9");
+    EXPECT_THROW(parse_manifest(text, "m"), Error);
+}
+
 // A build that knows no message logs must not take the generation for one without.
 TEST_F(StoreTest, MessageLogsHaveAManifestOfTheirOwnVersion) {
     Manifest m;
