@@ -2,7 +2,7 @@
 """Minutes of injected failures: a job all of whose ranks have copies is killed at every moment, and ends right or with a line.
 
     tests/suites/injected.py [--minutes 10] [--mtbf 5] [--ranks 4] [--program cg.mpich|mix.mpich|mix.openmpi] [--seed 1] [--steps N]
-    tests/suites/injected.py --to-end [--interval 2s] [--nodes 2] …
+    tests/suites/injected.py --to-end [--interval 2s] [--nodes 2] [--rest] …
 
 Jobs run one after the other, each under `run --replicas all --inject exponential:mtbf=T,seed=…` with a seed of its own, until the
 minutes are over. Right: the native lines and exit code 0. With a line: exit code 137, the rank had no copy when it died. Anything else,
@@ -10,12 +10,14 @@ and a job that stands still, is a failure. The number of unmasked ends is compar
 long as the journal says it was on average: a difference of more than twice its deviation (and of more than one) is shown, and is a failure.
 
 --to-end: one job, which goes back to its newest generation after a failure that no copy masks, and has to end with the native lines and
-exit code 0. Its rollbacks are compared in the same way. --nodes: copies are on other nodes, those of tests/system/nodes_test.py.
+exit code 0. Its rollbacks are compared in the same way. --nodes: copies are on other nodes, those of tests/system/nodes_test.py. --rest:
+ranks of mix rest 0.1 s in each step and compute little, so that minutes of a job on few cores are many failures and not only their recoveries.
 """
 import argparse
 import contextlib
 import json
 import math
+import os
 import pathlib
 import re
 import sys
@@ -109,13 +111,23 @@ def nodes(cwd, options):
         yield cluster.own_job(-(-options.ranks // options.nodes))
 
 
+@contextlib.contextmanager
+def resting(options):
+    if options.rest:
+        os.environ["MIX_GO"] = "/nowhere"
+    try:
+        yield
+    finally:
+        os.environ.pop("MIX_GO", None)
+
+
 def to_end(options):
     words, mpi = program(options)
     with Scratch("injected-to-end") as cwd:
         wanted = harness.native(words, options.ranks, mpi, cwd)
         law = f"exponential:mtbf={options.mtbf}s,seed={options.seed}"
         extra = ["--replicas", "all", "--inject", law, "--interval", options.interval, "--max-restarts", "100000"]
-        with nodes(cwd, options) as (more, env, on), Job.run(words, options.ranks, cwd, mpi=mpi, extra=[*extra, *more], env=env, on=on) as job:
+        with nodes(cwd, options) as (more, env, on), resting(options), Job.run(words, options.ranks, cwd, mpi=mpi, extra=[*extra, *more], env=env, on=on) as job:
             begin, last, since = time.monotonic(), None, 0.0
             while job.process.poll() is None:
                 now, size = time.monotonic(), len(job.output())
@@ -152,7 +164,7 @@ def compare(runs, options):
 
 
 def program(options):
-    steps = {"cg": [str(options.steps or 120), "384", "200"], "mix": [str(options.steps or 6000), "1000"]}
+    steps = {"cg": [str(options.steps or 120), "384", "200"], "mix": [str(options.steps or 6000), "20" if options.rest else "1000"]}
     words = [PROGRAMS / options.program, *steps[options.program.split(".")[0]]]
     return words, options.program.split(".")[1]
 
@@ -177,6 +189,7 @@ def main():
     parser.add_argument("--steps", type=int)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--to-end", action="store_true")
+    parser.add_argument("--rest", action="store_true")
     parser.add_argument("--interval", default="2s")
     parser.add_argument("--nodes", type=int, default=1)
     parser.add_argument("--patience", type=float, default=300)
