@@ -3,8 +3,8 @@
 
     tests/suites/masked.py [CASE…] [--mpi openmpi|mpich] [--runs N] [--kills N] [--between MIN MAX] [--seed S]
 
-CASE: as of tests/suites/hops.py (default: lammps, cg, c, fft, fortran, mpi4py, cp2k). Each run kills N ranks, MIN to MAX seconds one after the
-other. A rank whose copy has ended before, with a line, may end the job with a line: counted, and no failure. A run that stands
+CASE: as of tests/suites/hops.py (default: lammps, cg, ssor, hydro, c, fft, fortran, mpi4py, cp2k). Each run kills N ranks, MIN to MAX seconds one
+after the other. A rank whose copy has ended before, with a line, may end the job with a line: counted, and no failure. A run that stands
 still is shown as `fermata status` sees it.
 """
 import argparse
@@ -22,7 +22,8 @@ from hops import Debians, Small, application_test, cases, harness  # noqa: E402
 from harness import Job, Scratch, check  # noqa: E402
 
 MASKED = re.compile(r"was killed by signal 9: its copy goes on in its place")
-DEFAULT = ["lammps", "cg.openmpi", "cg.mpich", "c.openmpi", "c.mpich", "fft", "fortran.mpich", "mpi4py", "cp2k"]
+DEFAULT = ["lammps", "cg.openmpi", "cg.mpich", "ssor.openmpi", "ssor.mpich", "hydro.openmpi", "hydro.mpich", "c.openmpi", "c.mpich", "fft",
+           "fortran.mpich", "mpi4py", "cp2k"]
 ALONE = re.compile(r"its copy (ends|has sent other data|calls MPI)|gets no copy|was killed by signal 9 \(Killed\)")
 
 

@@ -28,7 +28,7 @@ class Case:
     program: list
     abi: str = "openmpi"           # the library it was built for: the native run uses it
     ranks: int = 2
-    keep: str = r"^(step|mix|heat|hybrid|threads|pickle_mix|cg|fft)\b"  # lines that are results
+    keep: str = r"^(step|mix|heat|hybrid|threads|pickle_mix|cg|fft|ssor|hydro)\b"  # lines that are results
     files: tuple = ()              # copied to the working directory
     result_file: str = ""          # results are in this file instead of on standard output
     patience: float = 120
@@ -52,6 +52,11 @@ CASES = {
     "multi": Case([PROGRAMS / "mix.openmpi", "60", "2000"], rest=0.1),
     "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "200"], interval="0.5s"),
     "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "200"], abi="mpich", interval="0.5s"),
+    # Four busy ranks of Open MPI take minutes natively where there are fewer cores.
+    "ssor.openmpi": Case([PROGRAMS / "ssor.openmpi", "200", "32", "16", "15"]),
+    "ssor.mpich": Case([PROGRAMS / "ssor.mpich", "60", "24", "12", "10"], abi="mpich", ranks=4),
+    "hydro.openmpi": Case([PROGRAMS / "hydro.openmpi", "60", "192", "20"]),
+    "hydro.mpich": Case([PROGRAMS / "hydro.mpich", "30", "128", "20"], abi="mpich", ranks=4),
     "fft": Case([PROGRAMS / "fft.openmpi", "30", "48", "20"], interval="0.5s"),
     "big": Case([PROGRAMS / "mix.openmpi", "30", "30000", "3072"], patience=600),
 }
