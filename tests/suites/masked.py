@@ -47,12 +47,10 @@ def over_one_run(program, base, draw, options):
                 time.sleep(0.01)
             if job.process.poll() is not None:
                 break
-            pids = job.rank_pids()
-            if pids:
-                try:
-                    os.kill(draw.choice(pids), signal.SIGKILL)
-                except ProcessLookupError:
-                    pass  # it has ended
+            try:
+                os.kill(draw.choice(job.rank_pids()), signal.SIGKILL)
+            except (ProcessLookupError, harness.Failure, IndexError):
+                pass  # the rank has ended, or the job is just ending, or between two worlds
         wait_for_end(job, options.patience)
         errors = job.errors()
         masked = len(MASKED.findall(errors))

@@ -53,7 +53,7 @@ CASES = {
     "cg.openmpi": Case([PROGRAMS / "cg.openmpi", "40", "384", "200"], interval="0.5s"),
     "cg.mpich": Case([PROGRAMS / "cg.mpich", "40", "384", "200"], abi="mpich", interval="0.5s"),
     # Four busy ranks of Open MPI take minutes natively where there are fewer cores.
-    "ssor.openmpi": Case([PROGRAMS / "ssor.openmpi", "200", "32", "16", "15"]),
+    "ssor.openmpi": Case([PROGRAMS / "ssor.openmpi", "60", "64", "8", "10"]),
     "ssor.mpich": Case([PROGRAMS / "ssor.mpich", "60", "24", "12", "10"], abi="mpich", ranks=4),
     "hydro.openmpi": Case([PROGRAMS / "hydro.openmpi", "60", "192", "20"]),
     "hydro.mpich": Case([PROGRAMS / "hydro.mpich", "30", "128", "20"], abi="mpich", ranks=4),
