@@ -10,6 +10,7 @@ namespace fermata::replay {
 
 class Writer {
   public:
+    void reserve(size_t bytes) { bytes_.reserve(bytes); }
     void u32(uint32_t n) { put(n, 4); }
     void u64(uint64_t n) { put(n, 8); }
     template <Counts N>

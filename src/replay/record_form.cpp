@@ -29,6 +29,17 @@ void put_item(Writer& out, const CollectiveItem& item) {
     out.bytes(item.result);
 }
 
+size_t bytes_of(const MessageItem& item) { return item.bytes.size(); }
+size_t bytes_of(const CollectiveItem& item) { return item.result.size(); }
+
+// About what a record takes: it is written for each call, and shall not grow step by step.
+size_t room_for(const Record& record) {
+    size_t room = 64 + 8 * record.outcome.told.size() + record.outcome.value.size();
+    for (const auto& item : record.items)
+        room += 48 + std::visit([](const auto& one) { return bytes_of(one); }, item);
+    return room;
+}
+
 MessageItem message_from(Reader& in) {
     const Uid comm = in.uid();
     const Rank source = in.rank();
@@ -52,6 +63,7 @@ CollectiveItem call_from(Reader& in, bool creation) {
 
 Bytes wire_form(const Record& record) {
     Writer out;
+    out.reserve(room_for(record));
     out.u32(kRecord);
     out.count(record.call);
     out.u32(static_cast<uint32_t>(record.outcome.kind));

@@ -26,6 +26,10 @@ constexpr size_t kLargest = size_t{64} * 1024;
 constexpr size_t kChunk =
     size_t{1024} * 1024;  // one kernel mapping; small enough for tiny jobs, few for large ones
 constexpr uint32_t kClasses = 48;
+// Large blocks that were freed and stay mapped: those that come and go with each message of a log would cost
+// the kernel a fault a page every time.
+constexpr uint32_t kKept = 16;
+constexpr size_t kKeptBytes = size_t{4} * 1024 * 1024;
 
 struct FreeBlock {
     FreeBlock* next;
@@ -36,6 +40,9 @@ struct Heap {
     FreeBlock* free[kClasses];
     char* at;
     char* end;
+    Header* kept[kKept];
+    uint32_t kept_count;
+    size_t kept_bytes;  // of their mappings
     HeapUse use;
 };
 constinit Heap heap{};
@@ -51,6 +58,31 @@ size_t class_size(uint32_t cls) {
     return (size_t{1} << log) + ((cls - 8) % 4 + 1) * (size_t{1} << (log - 2));
 }
 static_assert(kLargest == size_t{64} * 1024);
+
+size_t mapped_size(const Header* large) { return large->size + sizeof(Header); }
+
+// The kept block that fits best, if no more than a quarter of it is waste.
+Header* take_kept(size_t mapped) {
+    uint32_t best = kKept;
+    for (uint32_t i = 0; i < heap.kept_count; i++) {
+        const size_t there = mapped_size(heap.kept[i]);
+        if (there < mapped || there > mapped + mapped / 3) continue;
+        if (best == kKept || there < mapped_size(heap.kept[best])) best = i;
+    }
+    if (best == kKept) return nullptr;
+    Header* header = heap.kept[best];
+    heap.kept[best] = heap.kept[--heap.kept_count];
+    heap.kept_bytes -= mapped_size(header);
+    return header;
+}
+
+// False: it goes back to the kernel.
+bool keep(Header* header) {
+    if (heap.kept_count == kKept || heap.kept_bytes + mapped_size(header) > kKeptBytes) return false;
+    heap.kept[heap.kept_count++] = header;
+    heap.kept_bytes += mapped_size(header);
+    return true;
+}
 
 }  // namespace
 
@@ -81,6 +113,15 @@ void* fm_alloc(size_t size) noexcept {
     if (__builtin_expect(size > kLargest, 0)) {
         if (size > (size_t{1} << 46)) fatal_line("fermata: absurd allocation in the MPI front: a bug");
         size_t mapped = page_up(size + sizeof(Header));
+        {
+            SpinGuard guard(heap.lock);
+            if (Header* header = take_kept(mapped)) {
+                header->magic = kLive;
+                heap.use.allocated += mapped_size(header);
+                heap.use.blocks++;
+                return header + 1;
+            }
+        }
         auto* header = static_cast<Header*>(fm_map(mapped));
         *header = {mapped - sizeof(Header), kLarge, kLive};
         SpinGuard guard(heap.lock);
@@ -125,12 +166,13 @@ void fm_free(void* block) noexcept {
     if (header->magic != kLive) fatal_line("fermata: damaged or doubly freed block in the MPI front");
     header->magic = kDead;
     if (header->cls == kLarge) {
-        size_t mapped = header->size + sizeof(Header);
+        const size_t mapped = mapped_size(header);
         {
             SpinGuard guard(heap.lock);
-            heap.use.mapped -= mapped;
             heap.use.allocated -= mapped;
             heap.use.blocks--;
+            if (keep(header)) return;
+            heap.use.mapped -= mapped;
         }
         fm_unmap(header, mapped);
         return;

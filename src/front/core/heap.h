@@ -4,7 +4,7 @@
 // anywhere, also inside the application's malloc: so nothing of the front may use a libc allocator. Blocks
 // come from size classes carved out of large mappings, which are upper memory and therefore part of the
 // image. Any context may call (upper threads inside a wrapper, the agent); never a signal handler. Memory of
-// small blocks is recycled, not returned; large blocks are mappings of their own.
+// small blocks is recycled, not returned; large blocks are mappings of their own, of which a few are kept.
 #pragma once
 
 #include <cstddef>

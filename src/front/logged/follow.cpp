@@ -54,26 +54,30 @@ bool has_copy() noexcept {
     return log.machine.stream().has_copy();
 }
 
-void put(const uint8_t* bytes, size_t size) noexcept {
-    const uint64_t length = size;
-    replay::Bytes all(sizeof length + size);
-    __builtin_memcpy(all.data(), &length, sizeof length);
-    __builtin_memcpy(all.data() + sizeof length, bytes, size);
-    uint64_t since = now_ns();
-    for (size_t put = 0; put < all.size() && has_copy();) {
-        const size_t more = the_log().ring->put(all.data() + put, all.size() - put);
-        put += more;
+void put_part(const uint8_t* bytes, size_t size) noexcept {
+    uint64_t since = 0;  // when the ring was found full
+    while (size > 0 && has_copy()) {
+        const size_t more = the_log().ring->put(bytes, size);
+        bytes += more;
+        size -= more;
         if (more != 0) {
-            since = now_ns();
+            since = 0;
             continue;
         }
         kill_point("stream.full");
         yield_cpu();  // the copy is behind
+        if (since == 0) since = now_ns();
         if (now_ns() - since < kPatienceNs) continue;
         bridge()->warn("a copy of this rank takes nothing any more, and is given up");
         the_log().ring->give_up();
-        since = now_ns();
+        since = 0;
     }
+}
+
+void put(const uint8_t* bytes, size_t size) noexcept {
+    const uint64_t length = size;
+    put_part(reinterpret_cast<const uint8_t*>(&length), sizeof length);
+    put_part(bytes, size);
 }
 
 }  // namespace
