@@ -3,6 +3,8 @@
 
     replicas.py [--programs lammps,cg,ssor,hydro] [--ways apart,core,shared] [--turns 50,20,15] [--json FILE] [--svg FILE]
 
+FILE of --json gets one more run; the picture is of the newest numbers in it (--programs '': no others).
+
 All jobs of a program are there at once. In each round every one has a turn, in random order: its ranks go on (SIGCONT), compute up to the
 next line that rank 0 prints, some 0.3 s, and stand again (SIGSTOP). So neighbours in time are compared, and neither the start nor the
 making of copies is in it. The number of a job is the median over rounds of its turn's time by the native job's; its interval is where that
@@ -49,7 +51,7 @@ KINDS = {
     "hydro": ("mpich", lambda mpi: [PROGRAMS / f"hydro.{mpi}", "1000000", "512", "16"], r"^hydro "),
 }
 RANKS = {"apart": 2, "core": 4, "shared": 2}
-JOBS = {"apart": ["native", "plain", "log", "50", "100"], "core": ["native", "plain", "log", "25", "50", "100"],
+JOBS = {"apart": ["native", "plain", "log", "50", "100"], "core": ["native", "twice", "plain", "log", "25", "50", "100"],
         "shared": ["native", "50", "100"]}
 OPTIONS = {"plain": [], "log": ["--message-log"], "25": ["--replicas", "25%"], "50": ["--replicas", "50%"], "100": ["--replicas", "all"]}
 ENVIRONMENT = dict(os.environ, OMP_NUM_THREADS="1", OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
@@ -117,13 +119,16 @@ class Lane:
         library, words, line = KINDS[program]
         mpi, self.line = "openmpi" if way == "core" else library, re.compile(line)
         words, ranks = words(mpi), RANKS[way]
-        begin = [f"mpiexec.{mpi}", "-n", ranks, *(["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else [])] if kind == "native" else [
+        self.native = kind in ("native", "twice")
+        begin = [f"mpiexec.{mpi}", "-n", ranks, *(["--oversubscribe", "--bind-to", "none"] if mpi == "openmpi" else [])] if self.native else [
             FERMATA, "run", "--job", self.name, "-n", ranks, "--mpi", mpi, "--launcher", "own", "--ckpt-dir", f"ckpt-{self.name}", *OPTIONS[kind], "--"]
         env = dict(ENVIRONMENT, OMPI_MCA_mpi_yield_when_idle="1") if way == "core" else ENVIRONMENT
         alone = ["taskset", "-c", "0"] if way == "core" else []
         self.said = (cwd / f"{self.name}.err").open("w+")
         self.process = subprocess.Popen([*map(str, [*alone, *begin, *words])], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
                                         stderr=self.said, bufsize=0)
+        self.second = subprocess.Popen([*map(str, ["taskset", "-c", "1", *begin, *words])], cwd=cwd, env=env, stdin=subprocess.DEVNULL,
+                                       stdout=subprocess.DEVNULL, stderr=self.said) if kind == "twice" else None
         self.ranks, self.copies, self.streams, self.begun = [], [], [], b""
         try:
             self.stand_ready(pathlib.Path(words[0]).name, ranks)
@@ -135,10 +140,11 @@ class Lane:
         """Waits until all processes are there and have computed for a while, and stops them."""
         self.next_line()
         end = time.monotonic() + PATIENCE
-        wanted = -(-ranks * int(self.kind) // 100) if self.kind.isdigit() else 0
+        wanted = ranks if self.second else -(-ranks * int(self.kind) // 100) if self.kind.isdigit() else 0
         while True:
-            if self.kind == "native":
-                self.ranks = [pid for pid in below(self.process.pid) if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == program[:15]]
+            if self.native:
+                self.ranks, self.copies = ([pid for pid in below(one.pid) if pathlib.Path(f"/proc/{pid}/comm").read_text().strip() == program[:15]]
+                                           if one else [] for one in (self.process, self.second))
             else:
                 status = json.loads(call("status", "--job", self.name, "--json").stdout)
                 self.ranks = [one["pid"] for one in status["ranks"]]
@@ -152,7 +158,7 @@ class Lane:
                 pin(pid, {place % 2})
         for place, pid in enumerate(self.copies):
             pin(pid, {1} if self.way == "core" else {place % 2} if self.way == "apart" else {0, 1})
-        self.streams = [Stream(pid) for pid in self.copies]
+        self.streams = [] if self.second else [Stream(pid) for pid in self.copies]
         for _ in range(2):
             self.next_line()
         self.signal(self.ranks, signal.SIGSTOP)
@@ -209,7 +215,10 @@ class Lane:
         for pid in [*self.ranks, *self.copies]:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGCONT)
-        if self.kind == "native":
+        if self.second:
+            self.second.terminate()
+            self.second.wait()
+        if self.native:
             self.process.terminate()
         else:
             call("cancel", "--job", self.name)
@@ -240,7 +249,8 @@ def measured(program, way, turns, draw):
     for kind in JOBS[way]:
         times, copies, stream = zip(*rounds[kind])
         yield {"program": program, "way": way, "job": kind, "turns": len(times), "seconds": statistics.median(times), "ratio": ratio(times, native),
-               "interval": interval(times, native), "copies": ratio(copies, native), "stream": statistics.median(stream) / statistics.median(native), "load": load, "all": [round(one, 5) for one in times]}
+               "interval": interval(times, native), "copies": ratio(copies, native),
+               "stream": statistics.median(stream) / statistics.median(native), "load": load, "all": " ".join(f"{one:.5f}" for one in times)}
 
 
 def plot(rows, path):
@@ -286,18 +296,19 @@ def main():
     parser.add_argument("--svg")
     options = parser.parse_args()
     draw, rows, began = random.Random(1), [], time.strftime("%Y-%m-%d %H:%M")
-    turns = [int(word) for word in options.turns.split(",")]
-    for nth, way in enumerate(options.ways.split(",")):
-        for program in options.programs.split(","):
-            for row in measured(program, way, turns[nth % len(turns)], draw):
+    file = pathlib.Path(options.json or os.devnull)
+    runs = json.loads(file.read_text())["runs"] if file.is_file() else []
+    for way, turns in zip(options.ways.split(","), map(int, options.turns.split(","))):
+        for program in filter(None, options.programs.split(",")):
+            for row in measured(program, way, turns, draw):
                 rows.append(row)
                 print(f"{way:7} {program:7} {row['job']:7} {row['seconds']:.4f} s  {100 * row['ratio'] - 100:+6.2f} % "
-                      f"({100 * row['interval'][0] - 100:+.2f} to {100 * row['interval'][1] - 100:+.2f})  copies {row['copies']:.3f}, {row['stream'] / 1e6:.2f} MB/s  "
-                      f"load {row['load']:.1f}", flush=True)
-            if options.json:
-                pathlib.Path(options.json).write_text(json.dumps({"when": began, "until": time.strftime("%H:%M"), "rows": rows}, indent=1) + "\n")
+                      f"({100 * row['interval'][0] - 100:+.2f} to {100 * row['interval'][1] - 100:+.2f})  copies {row['copies']:.3f}, "
+                      f"{row['stream'] / 1e6:.2f} MB/s  load {row['load']:.1f}", flush=True)
+            file.write_text(json.dumps({"runs": [*runs, {"when": began, "until": time.strftime("%H:%M"), "rows": rows}]}, indent=1) + "\n")
+    newest = {(row["way"], row["program"], row["job"]): row for run in [*runs, {"rows": rows}] for row in run["rows"]}
     if options.svg:
-        plot(rows, options.svg)
+        plot(list(newest.values()), options.svg)
 
 
 if __name__ == "__main__":
