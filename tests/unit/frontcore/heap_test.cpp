@@ -24,6 +24,22 @@ TEST(FrontHeap, BlocksAreAlignedAndKeepWhatIsWritten) {
     }
 }
 
+TEST(FrontHeap, LargeBlocksThatWereFreedAreTakenAgainWhereTheyFit) {
+    void* first = fm_alloc(300'000);
+    fm_free(first);
+    const size_t mapped = fm_heap_use().mapped;
+    void* fits = fm_alloc(290'000);
+    EXPECT_EQ(fits, first);
+    fm_free(fits);
+    EXPECT_EQ(fm_heap_use().mapped, mapped);
+    void* smaller = fm_alloc(100'000);  // two thirds would be waste
+    EXPECT_NE(smaller, first);
+    fm_free(smaller);
+    const size_t before = fm_heap_use().mapped;
+    fm_free(fm_alloc(5 << 20));  // more than is ever kept
+    EXPECT_EQ(fm_heap_use().mapped, before);
+}
+
 // Random life against a model: no two blocks overlap, contents stay, everything is given back.
 TEST(FrontHeap, RandomLife) {
     std::mt19937 random(7);
