@@ -1,7 +1,7 @@
 """An event loop that remembers the process it was made in, over a checkpoint: tasks go on, a thread pool and a child
 process work, random numbers do not take the process for a fork.
 
-    python3 asyncio_ring.py HOLD_FILE
+    python3 asyncio_ring.py HOLD_FILE [TURNS AFTER IT]
 """
 import asyncio
 import os
@@ -43,7 +43,7 @@ async def main():
     while hold != "-" and not os.path.exists(hold):
         await asyncio.sleep(0.01)
     assert asyncio.get_running_loop() is loop
-    total += await ring(5)
+    total += await ring(int(sys.argv[2]) if len(sys.argv) > 2 else 5)
     in_thread = await loop.run_in_executor(None, lambda: sum(range(100)))
     child = await asyncio.create_subprocess_exec("/bin/echo", "from a child", stdout=asyncio.subprocess.PIPE)
     said, _ = await child.communicate()
