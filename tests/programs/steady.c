@@ -1,6 +1,7 @@
 /* Goes on steadily and costs little: a step changes some pages of memory, exchanges messages and reduces,
  * prints a hash of all that was so far, and rests for STEADY_PAUSE microseconds (environment; the result does
- * not depend on it).
+ * not depend on it), until the file STEADY_GO exists. With STEADY_PID a rank ends when its process has another
+ * number than in the beginning.
  *
  *   steady STEPS MIB */
 #include "hold.h"
@@ -9,7 +10,9 @@ int main(int argc, char** argv) {
     int rank, size, steps = argc > 1 ? atoi(argv[1]) : 100;
     size_t words = (argc > 2 ? strtoull(argv[2], 0, 10) : 1) << 17;
     const char* rest = getenv("STEADY_PAUSE");
+    const char* go = getenv("STEADY_GO");
     useconds_t pause = rest ? (useconds_t)atoi(rest) : 0;
+    pid_t me = getenv("STEADY_PID") ? getpid() : 0;
     MPI_Init(&argc, &argv);
     MPI_Comm_rank(MPI_COMM_WORLD, &rank);
     MPI_Comm_size(MPI_COMM_WORLD, &size);
@@ -35,6 +38,8 @@ int main(int argc, char** argv) {
             printf("step %d %016llx\n", step, sum);
             fflush(stdout);
         }
+        CHECK(!me || getpid() == me);
+        if (pause && go && access(go, F_OK) == 0) pause = 0;
         if (pause) usleep(pause);
     }
     hash_bytes(memory, words * 8);
