@@ -113,10 +113,10 @@ class Life:
             time.sleep(0.02)
         return False
 
-    def ranks(self):
+    def ranks(self, state="running"):
         done = self.job.ask("status", "--json", timeout=30)
         said = harness.json.loads(done.stdout) if done.returncode == 0 else {}
-        return {rank["rank"]: rank["pid"] for rank in said.get("ranks", [])} if said.get("state") == "running" else {}
+        return {rank["rank"]: rank["pid"] for rank in said.get("ranks", [])} if said.get("state", "").startswith(state) else {}
 
     def saved(self):
         try:
@@ -134,7 +134,7 @@ class Life:
 
     def strike(self, moment):
         """What was done, in words, and how many were killed."""
-        draw, asked, ranks = self.draw, None, self.ranks()
+        draw, asked, ranks = self.draw, None, self.ranks("")
         time.sleep(draw.uniform(0, 0.5))
         victims = draw.sample(sorted(ranks.values()), 2 if moment == "pair" else 1) if ranks else []
         if moment in ("checkpoint", "renewal"):
@@ -162,14 +162,14 @@ class Life:
             others = [pid for pid in self.all_lower() if pid not in ranks.values() and pid not in victims]
             killed += kill(draw.sample(others, 1) if others else [])
             time.sleep(draw.uniform(0, 1.0))
-            killed += kill(draw.sample(sorted(now.values()), 1) if (now := self.ranks()) else [])
+            killed += kill(draw.sample(sorted(now.values()), 1) if (now := self.ranks("")) else [])
         if asked:
             asked.wait()
         return moment, killed
 
     def moment(self):
         """How it went; none when the job was at its end already."""
-        before, restarts, chosen = self.ranks(), self.job.errors().count("restarting from"), self.draw.choice(MOMENTS)
+        before, restarts, chosen = self.ranks(""), self.job.errors().count("restarting from"), self.draw.choice(MOMENTS)
         begin = time.monotonic()
         said, killed = self.strike(chosen)
         lines = len(self.job.lines())
@@ -182,7 +182,7 @@ class Life:
             check(code not in (0, 85) and last, self.trouble(f"{said}: ended with {code}"))
             return said, f"refused with {code}: {last[-1]}", took
         if self.job.errors().count("restarting from") == restarts:
-            return said, f"not stopped ({killed} killed)", took
+            return said, "not stopped" if killed else "nobody was there", took
         same = set(before.values()) & set(self.ranks().values())
         check(not same, self.trouble(f"{said}: processes {same} live on"))
         return said, "went on", took
@@ -237,9 +237,9 @@ def all_of_them(mpi, options):
             wrong.append(jobs - 1)
             check(len(wrong) < 5, f"jobs {wrong}")
             continue
-        found = [one for one in found if one[1] != "at its end"]
+        found = [one for one in found if one[1] not in ("at its end", "nobody was there")]
         took += [seconds for *_, seconds in found]
-        how.update(outcome.split(":")[0].split("(")[0] for _, outcome, _ in found)
+        how.update(outcome.split(":")[0] for _, outcome, _ in found)
         ends[end] += 1
     took.sort()
     check(not wrong, f"jobs {wrong} of {jobs}; the others: {dict(how)}")
