@@ -37,8 +37,8 @@ SMALL = [name for name in application_test.CASES if name != "big"]
 LONGER = {"c.openmpi": ("300", "2000"), "c.mpich": ("300", "2000"), "nonpie": ("300", "2000"), "multi": ("300", "2000"),
           "fortran.openmpi": ("90", "8000"), "fortran.mpich": ("90", "8000")}
 TRAPS = re.findall(r'^    \{"([a-z_]+)", [a-z_]+\},', (TESTS / "programs" / "trap.c").read_text(), re.M)
-# What Open MPI lacks natively; what needs a library.
-MPICH_ONLY, NEEDS_A_LIBRARY = {"held_persistent", "held_inits", "held_neighbour_inits", "sessions_only"}, {"profiled"}
+# What Open MPI lacks natively; what needs a library, or does not hold.
+MPICH_ONLY, LEFT_OUT = {"held_persistent", "held_inits", "held_neighbour_inits", "sessions_only"}, {"profiled", "taken_beside"}
 REFUSED = re.compile(r"a job with a message log cannot have (.*): run it")
 
 
@@ -178,7 +178,7 @@ def group(name, options):
         threaded = [one for one in scenario_test.NAMES if options.message_log and scenario_test.Scenario(one).threaded()]
         return [f"scenario.{one}.{mpi}" for one in scenario_test.NAMES if one not in threaded for mpi in ("openmpi", "mpich")]
     if name == "traps":
-        return [f"trap.{one}.{mpi}" for one in TRAPS if one not in NEEDS_A_LIBRARY for mpi in ("openmpi", "mpich")
+        return [f"trap.{one}.{mpi}" for one in TRAPS if one not in LEFT_OUT for mpi in ("openmpi", "mpich")
                 if mpi == "mpich" or one not in MPICH_ONLY]
     return [name]
 
