@@ -38,6 +38,7 @@ struct Incoming {
     MessageNo consumed{};  // of those that a record names, or would
     MessageNo stable{};    // of those that a stable record names
     uint64_t pulled = 0;   // behind `consumed`: in the queue, or in receives that no record names yet
+    bool touched = false;  // since the last news
     MessageNo counted(bool with_pulled) const {
         return static_cast<MessageNo>(value(consumed) + (with_pulled ? pulled : 0));
     }
@@ -61,6 +62,7 @@ class ChannelTable {
         uint32_t at = const_cast<ChannelTable*>(this)->bucket_of(channel);
         return at == kEmpty ? nullptr : &ends_[at];
     }
+    size_t size() const { return ends_.size(); }
     auto begin() { return ends_.begin(); }
     auto end() { return ends_.end(); }
     auto begin() const { return ends_.begin(); }

@@ -160,6 +160,10 @@ class Machine {
     void became_stable(Position up_to);
     // One for each channel: so much has been consumed for good.
     Vec<Receipt> receipts() const;
+    // Those that may say something else than at the last call: programs that take a new tag for each message
+    // have a channel for each.
+    Vec<Receipt> news();
+    size_t channels_heard() const { return in_.size(); }
     void receipt(const Receipt& receipt);
     bool wants(const Receipt& receipt) const;  // it says something new
     // What others may count on: a free only once nothing here is open on its communicator, or needed of its
@@ -207,6 +211,10 @@ class Machine {
     Vec<Action> ring_ended();
 
   private:
+    struct Promised {  // to open receives
+        Channel channel;
+        uint64_t messages = 0;
+    };
     struct Pending {  // becomes stable with its record
         Position at;
         std::optional<Consumed> consumed;
@@ -217,6 +225,7 @@ class Machine {
     Communicator* comm(Uid uid);
     void add_comm(const Made& made, Uid parent, Instance made_as);
     Incoming& incoming(Uid comm, const Envelope& from);
+    Incoming& touch(const Channel& channel);
     // telling.cpp
     std::optional<RequestNo> closure(Uid comm, const Envelope& of, RequestNo before,
                                      Vec<RequestNo>* all) const;
@@ -231,6 +240,8 @@ class Machine {
     void commit(Record& record);
     // receipts.cpp
     const ToldSet& stable_told(const Communicator& comm) const;
+    ChannelTable<Promised> promises() const;
+    std::optional<Receipt> receipt_of(const Incoming& in, const ChannelTable<Promised>& open) const;
     bool is_settled(const Communicator& comm) const;
     bool owes(const Communicator& comm, Instance i) const;
     void cut(Communicator& comm);
@@ -262,6 +273,8 @@ class Machine {
     Requests requests_;
     ChannelTable<Outgoing> out_;
     ChannelTable<Incoming> in_;
+    Vec<Channel> touched_;     // of `in_`
+    bool all_touched_ = true;  // what receipts stand on is another
     LogUse use_;
     Vec<Communicator> comms_;
     Vec<Queued> queue_;

@@ -8,6 +8,7 @@ namespace fermata::replay {
 // The copy begins with this memory: all that was told or pulled so far is in it.
 void Machine::copy(Copy copy) {
     stream_.copy(copy);
+    all_touched_ = true;
     pending_.clear();
     for (Incoming& in : in_) in.stable = in.counted(true);
     for (Communicator& on : comms_) on.stable = on.told;
@@ -19,7 +20,7 @@ void Machine::became_stable(Position up_to) {
     for (; over < pending_.size() && pending_[over].at <= up_to; over++) {
         Pending& one = pending_[over];
         if (one.consumed) {
-            Incoming& in = in_.of(one.consumed->channel);
+            Incoming& in = touch(one.consumed->channel);
             in.stable = std::max(in.stable, one.consumed->count);
         } else if (Communicator* on = comm(one.comm)) {
             on->stable.add(one.instance);
@@ -28,21 +29,15 @@ void Machine::became_stable(Position up_to) {
     pending_.erase(pending_.begin(), pending_.begin() + static_cast<ptrdiff_t>(over));
 }
 
-namespace {
-struct Promised {
-    Channel channel;
-    uint64_t messages = 0;
-};
-}  // namespace
-
 // Open receives that are sure to take the next messages of their channel, after a hop, too: those of one
 // source and tag, when none of any source that was posted before could take one. (One of that source and any
 // tag takes what its sender has sent first, always.) So whoever sends synchronously need not wait until they
-// are told.
-static ChannelTable<Promised> promised(const Requests& requests, Rank me, Rules rules) {
+// are told. A copy posts them only where nothing is decided otherwise before.
+ChannelTable<Machine::Promised> Machine::promises() const {
     ChannelTable<Promised> all;
+    if (!may_start_collective()) return all;
     Vec<Pattern> of_any;
-    for (const Request& request : requests) {
+    for (const Request& request : requests_) {
         const Receive* receive = request.receive();
         if (!receive || !request.is_open() || receive->named) continue;
         const Pattern& pattern = receive->pattern;
@@ -50,33 +45,52 @@ static ChannelTable<Promised> promised(const Requests& requests, Rank me, Rules 
         if (!pattern.source || !pattern.tag) continue;
         const Envelope from{*pattern.source, *pattern.tag};
         auto takes = [&](const Pattern& other) { return other.takes(pattern.comm, from); };
-        if (rules.have(Rule::promise_order) && std::any_of(of_any.begin(), of_any.end(), takes)) continue;
-        all.of(Channel{pattern.comm, from.source, me, from.tag}).messages++;
+        if (rules().have(Rule::promise_order) && std::any_of(of_any.begin(), of_any.end(), takes)) continue;
+        all.of(Channel{pattern.comm, from.source, me_, from.tag}).messages++;
     }
     return all;
+}
+
+std::optional<Receipt> Machine::receipt_of(const Incoming& in, const ChannelTable<Promised>& open) const {
+    const MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
+    // Messages in the queue came behind all that receives have.
+    MessageNo taken = in.counted(true);
+    for (const Queued& one : queue_)
+        if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
+            taken = previous(taken);
+    const Promised* promise = taken == in.counted(true) ? open.find(in.channel) : nullptr;
+    taken = promise ? static_cast<MessageNo>(value(taken) + promise->messages) : std::min(taken, count);
+    if (count == MessageNo{} && taken == MessageNo{}) return {};
+    return Receipt{in.channel, count, taken};
 }
 
 Vec<Receipt> Machine::receipts() const {
     Vec<Receipt> all;
     if (mode_ != Mode::live) return all;
-    // A copy posts them only where nothing is decided otherwise before.
-    const bool sure = may_start_collective();
-    ChannelTable<Promised> open;
-    if (sure) open = promised(requests_, me_, rules());
-    for (const Incoming& in : in_) {
-        MessageNo count = stream_.has_copy() ? in.stable : in.counted(true);
-        // Messages in the queue came behind all that receives have.
-        MessageNo taken = in.counted(true);
-        for (const Queued& one : queue_)
-            if (one.comm == in.channel.comm && one.from == Envelope{in.channel.source, in.channel.tag})
-                taken = previous(taken);
-        const Promised* promise = taken == in.counted(true) ? open.find(in.channel) : nullptr;
-        taken = promise ? static_cast<MessageNo>(value(taken) + promise->messages) : std::min(taken, count);
-        if (count != MessageNo{} || taken != MessageNo{}) all.push_back(Receipt{in.channel, count, taken});
-    }
+    const ChannelTable<Promised> open = promises();
+    for (const Incoming& in : in_)
+        if (auto receipt = receipt_of(in, open)) all.push_back(*receipt);
     for (const Promised& one : open)
         if (!in_.find(one.channel))
             all.push_back(Receipt{one.channel, {}, static_cast<MessageNo>(one.messages)});
+    return all;
+}
+
+Vec<Receipt> Machine::news() {
+    Vec<Receipt> all;
+    if (mode_ != Mode::live) return all;
+    if (std::exchange(all_touched_, false)) {
+        all = receipts();
+    } else {
+        const ChannelTable<Promised> open = promises();
+        for (const Promised& one : open) incoming(one.channel.comm, {one.channel.source, one.channel.tag});
+        for (const Channel& channel : touched_)
+            if (const Incoming* in = in_.find(channel))  // its communicator may be forgotten
+                if (auto receipt = receipt_of(*in, open)) all.push_back(*receipt);
+    }
+    for (const Channel& channel : touched_)
+        if (in_.find(channel)) in_.of(channel).touched = false;
+    touched_.clear();
     return all;
 }
 

@@ -40,6 +40,7 @@ Said Machine::said(std::span<const Record> ring) const {
 Vec<Action> Machine::recover(const Orders& orders) {
     epoch_ = orders.epoch;
     went_ = false;
+    all_touched_ = true;
     if (mode_ == Mode::follow) mode_ = Mode::play;
     if (mode_ == Mode::play) stream_.copy(Copy::none);
     for (Outgoing& out : out_) {
@@ -86,6 +87,7 @@ Vec<Action> Machine::recover(const Orders& orders) {
 Vec<Action> Machine::ring_ended() {
     always(mode_ == Mode::play && may_tell(), "a copy is live before its time");
     mode_ = Mode::live;
+    all_touched_ = true;
     return resume();
 }
 

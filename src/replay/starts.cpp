@@ -65,6 +65,7 @@ const Request& Machine::start_receive(const Pattern& pattern) {
         receive.drained = true;
         request.stage = Stage::complete;
         buffers_.deliver(buffers_.self, request, found->bytes);
+        incoming(found->comm, found->from);
         queue_.erase(queue_.begin() + (found - queue_.data()));
     }
     return request;

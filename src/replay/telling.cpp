@@ -5,8 +5,14 @@
 
 namespace fermata::replay {
 
+Incoming& Machine::touch(const Channel& channel) {
+    Incoming& in = in_.of(channel);
+    if (!in.touched) touched_.push_back(channel);
+    in.touched = true;
+    return in;
+}
 Incoming& Machine::incoming(Uid uid, const Envelope& from) {
-    return in_.of(Channel{uid, from.source, me_, from.tag});
+    return touch(Channel{uid, from.source, me_, from.tag});
 }
 
 // The earlier posted open receives that match the message, for each of these the same with its own message:

@@ -161,15 +161,16 @@ struct SaidOfAll {
 };
 SaidOfAll* said_of_all;
 
-SaidOfAll& said_before(size_t channels) noexcept {
-    const bool old = said_of_all != nullptr && (said_of_all->restarts != front.restarts ||
-                                                said_of_all->entries > 2 * channels + 64);  // freed ones
+// False: nothing was said before.
+bool has_said() noexcept {
+    const bool old =
+        said_of_all != nullptr && (said_of_all->restarts != front.restarts ||
+                                   said_of_all->entries > 2 * machine().channels_heard() + 64);  // freed ones
     if (old) fm_delete(said_of_all);
-    if (old || said_of_all == nullptr) {
-        said_of_all = fm_new<SaidOfAll>();
-        said_of_all->restarts = front.restarts;
-    }
-    return *said_of_all;
+    if (!old && said_of_all != nullptr) return true;
+    said_of_all = fm_new<SaidOfAll>();
+    said_of_all->restarts = front.restarts;
+    return false;
 }
 
 bool is_news(SaidOfAll& before, const replay::Receipt& now) noexcept {
@@ -187,10 +188,10 @@ void write_receipts() noexcept {
         Vec<Line> lines;
     };
     Vec<To> all;
-    const replay::Vec<replay::Receipt> now = machine().receipts();
-    SaidOfAll& before = said_before(now.size());
+    replay::Vec<replay::Receipt> now = machine().news();
+    if (!has_said()) now = machine().receipts();
     for (const replay::Receipt& one : now) {
-        if (!is_news(before, one)) continue;
+        if (!is_news(*said_of_all, one)) continue;
         auto at =
             std::find_if(all.begin(), all.end(), [&](const To& to) { return to.rank == one.channel.source; });
         if (at == all.end()) at = all.insert(all.end(), To{one.channel.source, {}});

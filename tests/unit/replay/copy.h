@@ -64,6 +64,7 @@ class Copy {
     bool synchronous = false;          // the job sends synchronously
     bool released = false;
     History history;
+    std::map<Channel, Receipt> said;  // the newest news of each channel
 
     // One step of the program. False: it cannot go on now.
     bool step(Door& door);

@@ -276,7 +276,12 @@ bool Job::deliver_link(Seat& seat) {
 bool Job::receipts(Seat& seat, bool all) {
     if (!seat.leader) return false;
     bool any = false;
+    auto& said = seat.leader->said;
+    for (const Receipt& one : seat.leader->machine.news()) said.insert_or_assign(one.channel, one);
     for (const Receipt& one : seat.leader->machine.receipts()) {
+        auto at = said.find(one.channel);
+        if (at == said.end() || at->second.count < one.count || at->second.taken < one.taken)
+            throw Fault{"a receipt was no news"};
         if (!all && pick(2) == 0) continue;
         for (Copy* copy : seat_of(one.channel.source).copies()) {
             Machine& machine = copy->machine;

@@ -259,6 +259,19 @@ TEST_F(TwoRanks, ReceiptsSayWhatTheQueueHasOnly) {
     EXPECT_EQ(machine.receipts()[0].taken, MessageNo{1});
 }
 
+// A program may take a new tag for each message: what is quiet costs nothing.
+TEST_F(TwoRanks, NewsAreOfChannelsThatWereTouched) {
+    for (int tag = 0; tag < 100; tag++) machine.pulled(Uid{1}, Envelope{Rank(1), Tag{tag}}, Bytes(8, 1));
+    EXPECT_EQ(machine.news().size(), 100u);
+    EXPECT_TRUE(machine.news().empty());
+    machine.enter();
+    machine.start_receive(Pattern{Uid{1}, Rank(1), Tag{7}});
+    ASSERT_EQ(machine.news().size(), 1u);
+    EXPECT_EQ(machine.receipts().size(), 100u);
+    machine.copy(replay::Copy::follows);
+    EXPECT_EQ(machine.news().size(), 100u) << "they stand on stable records now";
+}
+
 // A rank that goes into a collective call says so before, for those who send synchronously.
 TEST_F(TwoRanks, ReceiptsPromiseWhatOpenReceivesAreSureToTake) {
     const auto taken_of = [this](Tag tag) {
