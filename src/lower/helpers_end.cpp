@@ -10,6 +10,9 @@ namespace {
 constexpr uint64_t kPatienceNs = 2'000'000'000;
 // The parent learns of the end, and reads what the child has left in its pipe.
 constexpr uint64_t kLastWordsNs = 20'000'000;
+// Some are never asked for; whoever does ask is mostly a thread that waits for the end. No other process
+// would hear how this one has ended.
+constexpr uint64_t kToBeAskedNs = 300'000'000;
 
 }  // namespace
 
@@ -17,10 +20,13 @@ bool HelpersEnd::reached(uint64_t now_ns) {
     std::set<int> running, there;
     for (const split::process::Child& child : split::process::children()) {
         there.insert(child.pid);
-        // One that has ended is waited for only when it was seen running: some are never asked for.
-        bool seen = awaited_.count(child.pid) > 0;
-        if ((!child.ended || seen) && !lasting_.count(child.pid)) running.insert(child.pid);
+        const bool seen = awaited_.count(child.pid) > 0;
+        const uint64_t ended =
+            child.ended && !seen ? ended_.try_emplace(child.pid, now_ns).first->second : now_ns;
+        if (now_ns - ended > kToBeAskedNs) continue;
+        if (!lasting_.count(child.pid)) running.insert(child.pid);
     }
+    std::erase_if(ended_, [&](const auto& one) { return !there.count(one.first); });
     std::erase_if(lasting_, [&](int pid) { return !there.count(pid); });
     if (running.empty() && !since_) return true;
     if (!since_) since_ = now_ns;
@@ -30,7 +36,8 @@ bool HelpersEnd::reached(uint64_t now_ns) {
         last_ = 0;
     }
     if (!running.empty()) {
-        awaited_.insert(running.begin(), running.end());
+        for (int pid : running)
+            if (!ended_.count(pid)) awaited_.insert(pid);
         last_ = now_ns;
         return false;
     }

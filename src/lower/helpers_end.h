@@ -3,6 +3,7 @@
 #pragma once
 
 #include <cstdint>
+#include <map>
 #include <set>
 
 namespace fermata {
@@ -17,6 +18,7 @@ class HelpersEnd {
     uint64_t last_ = 0;      // ns; when one was last seen
     std::set<int> lasting_;  // children that were waited for in vain: once does
     std::set<int> awaited_;
+    std::map<int, uint64_t> ended_;  // of those that were never seen running: since when
 };
 
 }  // namespace fermata

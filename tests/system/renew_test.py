@@ -35,6 +35,7 @@ STORMS = {
     "heat": (["heat.MPI", "90", "8000"], {}),
     "mutex": (["mutex.MPI", "700"], {}),
     "random": (["random.MPI", "7", "8000", "1000"], {}),
+    "reaping": (["/usr/bin/python3", str(SOURCES / "reaping.py"), "60"], {}),
     "python": (["/usr/bin/python3", str(SOURCES / "pickle_mix.py"), "30", "3000"], {}),
 }
 
