@@ -1,7 +1,7 @@
 /* Goes on steadily and costs little: a step changes some pages of memory, exchanges messages and reduces,
  * prints a hash of all that was so far, and rests for STEADY_PAUSE microseconds (environment; the result does
- * not depend on it), until the file STEADY_GO exists. With STEADY_PID a rank ends when its process has another
- * number than in the beginning.
+ * not depend on it), until the file STEADY_GO exists. With STEADY_PID a rank ends when its process has
+ * another number than in the beginning.
  *
  *   steady STEPS MIB */
 #include "hold.h"

@@ -97,8 +97,11 @@ def native(program, ranks, mpi, cwd, env=None, stdin=subprocess.DEVNULL):
     words = [f"mpiexec.{mpi}", "-n", str(ranks)]
     if mpi == "openmpi":
         words += ["--oversubscribe", "--bind-to", "none"]
-    done = subprocess.run(words + [str(word) for word in program], capture_output=True, text=True, timeout=PATIENCE,
-                          cwd=cwd, stdin=stdin, env=env)
+    try:
+        done = subprocess.run(words + [str(word) for word in program], capture_output=True, text=True, timeout=PATIENCE,
+                              cwd=cwd, stdin=stdin, env=env)
+    except subprocess.TimeoutExpired as error:
+        raise Failure(f"the native run did not end in {PATIENCE} s") from error
     check(done.returncode == 0, f"native run failed: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")
     return done.stdout.splitlines()
 
