@@ -245,7 +245,7 @@ class Life:
         """Takes from the front of `waiting` what it has struck; the counts of how strikes ended."""
         options = self.options
         with Scratch(f"points-{self.mpi}") as cwd, nodes(cwd, options) as (more, env, on):
-            extra = ["--replicas", "all", "--message-log-memory", "4MiB"]
+            extra = ["--replicas", "all", "--message-log-memory", "1MiB"]
             if options.generations:
                 extra += ["--interval", "1s", "--max-restarts", "50"]
             program = [PROGRAMS / f"every_point.{self.mpi}", STEPS, 1000, files_of(options), cwd / "stop"]
