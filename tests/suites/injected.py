@@ -14,6 +14,7 @@ exit code 0. Its rollbacks are compared in the same way. --nodes: copies are on 
 ranks of mix rest 0.1 s in each step and compute little, so that minutes of a job on few cores are many failures and not only their recoveries.
 """
 import argparse
+import collections
 import contextlib
 import json
 import math
@@ -89,6 +90,16 @@ def one(words, mpi, wanted, seed, options):
         return found
 
 
+def masked_in(noted):
+    """What a masked death took on average, and in which phases."""
+    phases = collections.defaultdict(list)
+    for one in noted:
+        if one["event"] == "masked":
+            for phase, seconds in {"in all": one["seconds"], **one["phases"]}.items():
+                phases[phase].append(seconds)
+    return ", ".join(f"{phase} {sum(all_of_them) / len(all_of_them):.3f} s" for phase, all_of_them in phases.items())
+
+
 def lives_of(noted):
     """Seconds of each life in which all ranks were there."""
     lives = []
@@ -143,7 +154,7 @@ def to_end(options):
     drawn = sum(simulated(options.seed + (number << 32), options.mtbf, options.ranks, mean, seconds) for number, seconds in enumerate(lives))
     count = {what: sum(one["event"] == what for one in noted) for what in ("injected", "masked", "checkpoint")}
     line = (f"{took:.0f} s, {len(wanted)} lines ({len(lines)} printed), {count}, copies away for {mean:.2f} s, "
-            f"{len(lives) - 1} rollbacks, {drawn} of {len(lives)} lives by the same draws")
+            f"{len(lives) - 1} rollbacks, {drawn} of {len(lives)} lives by the same draws; a masked death: {masked_in(noted)}")
     print(line)
     check(abs(len(lives) - 1 - drawn) <= max(1, 2 * math.sqrt(max(1, drawn))), line)
     return line
