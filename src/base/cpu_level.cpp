@@ -22,6 +22,12 @@ bool has_word(std::string_view words, std::string_view word) {
 
 }  // namespace
 
+std::vector<std::string> cpu_level_names() {
+    std::vector<std::string> names;
+    for (const CpuLevel& level : kLevels) names.emplace_back(level.name);
+    return names;
+}
+
 const CpuLevel* cpu_level(std::string_view name) {
     for (const CpuLevel& level : kLevels)
         if (level.name == name) return &level;

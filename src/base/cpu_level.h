@@ -4,6 +4,7 @@
 
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace fermata {
 
@@ -12,6 +13,8 @@ struct CpuLevel {
     std::string_view instructions;  // beyond those of the level before; names as in /proc/cpuinfo
 };
 
+// Lists them from the least on.
+std::vector<std::string> cpu_level_names();
 // Null: no level has that name.
 const CpuLevel* cpu_level(std::string_view name);
 // Keeps of these names (with spaces between them) those that a program may use on this level.

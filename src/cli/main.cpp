@@ -3,6 +3,7 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/log.h"
 #include "base/text.h"
@@ -279,9 +280,8 @@ void add_run(CLI::App* app, Words& w) {
     app->add_flag("--message-log", w.submit.of_own.message_log,
                   "ranks log messages: `fermata renew` needs no safe state, nobody waits for others "
                   "(--launcher own)");
-    app->add_option("--cpu", w.submit.cpu,
-                    "level of CPUs: libraries choose no code beyond it (default: their node's)")
-        ->check(CLI::IsMember({"x86-64", "x86-64-v2", "x86-64-v3", "x86-64-v4"}));
+    app->add_option("--cpu", w.submit.cpu, "level of CPUs: libraries choose no code beyond it")
+        ->check(CLI::IsMember(cpu_level_names()));
     app->add_option(
            "--replicas", w.submit.of_own.replicas,
            "ranks that have a copy, which takes over when the rank dies: all, a number, a part or a list")
