@@ -1,5 +1,6 @@
 // The bounds of the logs: receipts of consumed messages, and sets of instances that all members were told.
 #include <algorithm>
+#include <utility>
 
 #include "replay/machine.h"
 

@@ -1,5 +1,7 @@
 #include "replay/record_form.h"
 
+#include <variant>
+
 #include "replay/form.h"
 
 namespace fermata::replay {
