@@ -14,6 +14,7 @@
 #include "lower/image_parts.h"
 #include "lower/mutex_areas.h"
 #include "lower/node_ranks.h"
+#include "lower/program_children.h"
 #include "lower/services.h"
 #include "lower/text_ranges.h"
 #include "split/devices/kinds.h"
@@ -85,6 +86,8 @@ void Capture::note_ids() {
     std::vector<int> children;
     for (const split::process::Child& child : children_) children.push_back(child.pid);
     split::ids::note(*the_upper()->ids, order_.node, children);
+    if (std::string line = note_ended_children(children_, true); !line.empty())
+        made_.warnings.push_back(line);
 }
 
 void Capture::note_process() {

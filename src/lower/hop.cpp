@@ -18,6 +18,7 @@
 #include "base/sys.h"
 #include "image/image.h"
 #include "lower/mutex_areas.h"
+#include "lower/program_children.h"
 #include "lower/second_life.h"
 #include "lower/services.h"
 #include "lower/stay.h"
@@ -27,6 +28,7 @@
 #include "split/memory/memory.h"
 #include "split/partition/partition.h"
 #include "split/process/child.h"
+#include "split/process/children.h"
 #include "split/threads/stop.h"
 #include "tree/local_socket.h"
 
@@ -105,10 +107,19 @@ void Hop::check_parent(const tree::AgentLink& link) {
              parent);
 }
 
+// Into upper memory, which the child has. (Children that run are refused by prepare_child().)
+void Hop::note_children() {
+    const std::vector<split::process::Child> children = split::process::children();
+    std::vector<int> numbers;
+    for (const split::process::Child& child : children) numbers.push_back(child.pid);
+    split::ids::note(*the_upper()->ids, who_.node, numbers);
+    if (std::string line = note_ended_children(children, false); !line.empty()) warnings_.push_back(line);
+}
+
 void Hop::make_child(const tree::AgentLink& link) {
     check_parent(link);
     warnings_ = split::threads::describe_stopped_threads();
-    split::ids::note(*the_upper()->ids, who_.node, {});
+    note_children();
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
     waiting_ = rest.waiting;

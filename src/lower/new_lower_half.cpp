@@ -3,6 +3,7 @@
 #include <utility>
 
 #include "base/error.h"
+#include "lower/program_children.h"
 #include "lower/rank_processes.h"
 #include "lower/say_each.h"
 #include "lower/services.h"
@@ -62,6 +63,7 @@ std::string NewLowerHalf::make_threads() {
 
 void NewLowerHalf::renew_ids() {
     split::ids::renew(*the_upper()->ids, processes_, facts_.rank().number());
+    take_over_ended_children();
     if (the_upper()->ids->changed == 0) return;
     if (std::string line = split::ids::lead_go_calls(the_upper()->raw_call); !line.empty())
         say_each(facts_.rank(), {line});

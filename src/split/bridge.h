@@ -18,12 +18,13 @@ namespace fermata::split {
 
 // Private auxv entry whose value is the address of the Bridge (lower memory) at first start.
 inline constexpr unsigned long kAuxvBridge = 0x464d5441;
-inline constexpr uint32_t kBridgeVersion = 16;
+inline constexpr uint32_t kBridgeVersion = 17;
 
 struct NotedFiles;    // noted_files.h
 struct OwnState;      // own_state.h
 struct PrivateFiles;  // private_files.h
 struct PrivateWish;
+struct EndedChildren;  // ended_children.h
 namespace ids {
 struct Table;  // ids/table.h
 }
@@ -283,6 +284,11 @@ struct UpperServices {
     const char* (*log_begin_copy_elsewhere)(int descriptor) noexcept;
     const char* (*log_be_copy_elsewhere)(int descriptor) noexcept;
     const LogSize* log_size;
+
+    // ---- since version 17
+
+    // How children of the program have ended. Upper memory.
+    EndedChildren* ended_children;
 };
 
 }  // namespace fermata::split

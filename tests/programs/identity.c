@@ -192,7 +192,8 @@ static Said children(void) {
     close(pipes[0]), close(pipes[1]);
     return 0;
 }
-/* A child that was there before: it runs while the program is resumed, and is nobody after a restart. */
+/* A child that was there before: it runs while the program is resumed, and counts as killed after a restart.
+ */
 static void gone_set(void) {
     old_child = fork();
     if (old_child == 0) {
@@ -201,11 +202,49 @@ static void gone_set(void) {
 }
 static Said gone(void) {
     int status = 0;
-    if (kill(old_child, 0) == 0) {
-        NEED(kill(old_child, SIGKILL) == 0 && waitpid(old_child, &status, 0) == old_child);
-    }
+    if (kill(old_child, 0) == 0) NEED(kill(old_child, SIGKILL) == 0);
+    for (int i = 0; i < 2000 && !dead_child; ++i) usleep(1000);
+    NEED(dead_child == old_child);
+    NEED(waitpid(old_child, &status, 0) == old_child && WIFSIGNALED(status) && WTERMSIG(status) == SIGKILL);
     NEED(kill(old_child, 0) == -1 && errno == ESRCH);
     NEED(waitpid(old_child, &status, 0) == -1 && errno == ECHILD);
+    return 0;
+}
+/* Children that had ended before, and that nobody has asked for. */
+static pid_t ended_child[4];
+static FILE* ended_stream;
+static void ended_set(void) {
+    for (int i = 0; i < 4; ++i) {
+        siginfo_t info = {0};
+        ended_child[i] = fork();
+        if (ended_child[i] == 0) {
+            if (i == 2) setpgid(0, 0);
+            if (i == 1) signal(SIGTERM, SIG_DFL), raise(SIGTERM);
+            _exit(10 + i);
+        }
+        waitid(P_PID, (id_t)ended_child[i], &info, WEXITED | WNOWAIT);
+    }
+    ended_stream = popen("exit 4", "r");
+    while (fgetc(ended_stream) != EOF) {
+    }
+    usleep(100000);
+    dead_child = 0;
+}
+static Said ended(void) {
+    siginfo_t info = {0};
+    int status = 0;
+    struct rusage usage = {0};
+    NEED(waitid(P_PID, (id_t)ended_child[0], &info, WEXITED | WNOWAIT) == 0);
+    NEED(info.si_signo == SIGCHLD && info.si_code == CLD_EXITED && info.si_pid == ended_child[0]);
+    NEED(info.si_status == 10 && info.si_uid == getuid());
+    NEED(waitpid(ended_child[0], &status, WNOHANG) == ended_child[0] && status == 10 << 8);
+    NEED(waitpid(ended_child[0], &status, WNOHANG) == -1 && errno == ECHILD);
+    NEED(syscall(SYS_wait4, ended_child[1], &status, WNOHANG, 0) == ended_child[1]);
+    NEED(WIFSIGNALED(status) && WTERMSIG(status) == SIGTERM);
+    NEED(waitpid(-ended_child[2], &status, 0) == ended_child[2] && status == 12 << 8);
+    NEED(pclose(ended_stream) == 4 << 8);
+    NEED(wait3(&status, 0, &usage) == ended_child[3] && status == 13 << 8 && usage.ru_maxrss > 0);
+    NEED(waitpid(-1, &status, WNOHANG) == -1 && errno == ECHILD);
     return 0;
 }
 /* The next child gets the number that the program itself has had: it must be shown under another one. */
@@ -384,8 +423,9 @@ static const struct {
              {"raw", nothing, raw},
              {"waiting", waiting_set, waiting},
              {"signals", nothing, signals},
+             {"gone", gone_set, gone}, /* before others ask for any child */
+             {"ended", ended_set, ended},
              {"children", nothing, children},
-             {"gone", gone_set, gone},
              {"same_number", nothing, same_number},
              {"attributes", nothing, attributes},
              {"timer", nothing, timer},

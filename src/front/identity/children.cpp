@@ -1,13 +1,16 @@
 // Processes that the program makes and waits for. Their numbers are the kernel's, unless the program, or
 // something it knows, had such a number before a restart: then they are shown under another one
 // (split/ids/table.h).
+#include <errno.h>
 #include <pty.h>
 #include <sched.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <sys/resource.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "front/core/ended.h"
 #include "front/core/ids.h"
 #include "front/posix/answer.h"
 #include "front/posix/next.h"
@@ -25,6 +28,7 @@ Next<int(int*, char*, const termios*, const winsize*)> next_forkpty{"forkpty"};
 Next<int(int (*)(void*), void*, int, void*, void*, void*, void*)> next_clone{"clone"};
 Next<pid_t(pid_t, int*, int, rusage*)> next_wait4{"wait4"};
 Next<int(idtype_t, id_t, siginfo_t*, int)> next_waitid{"waitid"};
+Next<int(FILE*)> next_pclose{"pclose"};
 
 __attribute__((constructor)) void find_all() {
     next_fork.find();
@@ -33,6 +37,21 @@ __attribute__((constructor)) void find_all() {
     next_clone.find();
     next_wait4.find();
     next_waitid.find();
+    next_pclose.find();
+}
+
+// The kernel's number of the child behind a stream of popen(), for which libc waits by a call of its own: it
+// stands behind FILE and a pointer (glibc 2.36, libio/iopopen.c: the size of FILE is part of the ABI).
+pid_t child_of(FILE* stream) {
+    pid_t child;
+    __builtin_memcpy(&child, reinterpret_cast<char*>(stream) + sizeof(FILE) + sizeof(void*), sizeof child);
+    return child;
+}
+
+pid_t shown_of_ended(pid_t real) {
+    for (const split::EndedChild& child : ended.child)
+        if (child.state == split::EndedChild::kWaits && child.real == real) return child.pid;
+    return 0;
 }
 
 }  // namespace
@@ -91,8 +110,13 @@ FERMATA_INTERPOSE int clone(int (*start)(void*), void* stack, int flags, void* a
     return id;
 }
 
+// ECHILD is also what a thread gets that was inside when another process took this one's place.
 FERMATA_INTERPOSE pid_t wait4(pid_t target, int* status, int options, rusage* usage) noexcept {
-    return shown_id(next_wait4(real_target(target), status, options, usage));
+    if (const pid_t child = ended_by_wait4(target, status, usage)) return child;
+    const pid_t child = shown_id(next_wait4(real_target(target), status, options, usage));
+    if (child != -1 || errno != ECHILD) return child;
+    const pid_t meanwhile = ended_by_wait4(target, status, usage);
+    return meanwhile ? meanwhile : child;
 }
 FERMATA_INTERPOSE pid_t wait3(int* status, int options, rusage* usage) noexcept {
     return wait4(-1, status, options, usage);
@@ -103,9 +127,19 @@ FERMATA_INTERPOSE pid_t waitpid(pid_t target, int* status, int options) {
 FERMATA_INTERPOSE pid_t wait(int* status) { return wait4(-1, status, 0, nullptr); }
 FERMATA_INTERPOSE int waitid(idtype_t type, id_t id, siginfo_t* info, int options) {
     const auto number = static_cast<int>(id);
+    if (ended_by_waitid(type, number, info, options, nullptr)) return 0;
     if (type == P_PID) id = static_cast<id_t>(real_id(number));
     if (type == P_PGID) id = static_cast<id_t>(real_group(number));
     const int result = next_waitid(type, id, info, options);
+    if (result != 0 && errno == ECHILD && ended_by_waitid(type, number, info, options, nullptr)) return 0;
     if (result == 0 && info != nullptr && info->si_signo == SIGCHLD) posix::show_sender(SIGCHLD, info);
     return result;
+}
+FERMATA_INTERPOSE int pclose(FILE* stream) {
+    const pid_t real = asks_for_ended() ? child_of(stream) : 0;
+    const int result = next_pclose(stream);
+    int status = 0;
+    if (result != -1 || errno != ECHILD || real == 0) return result;
+    const pid_t child = shown_of_ended(real);
+    return child != 0 && ended_by_wait4(child, &status, nullptr) == child ? status : result;
 }

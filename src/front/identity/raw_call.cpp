@@ -11,6 +11,7 @@
 
 #include <cstdint>
 
+#include "front/core/ended.h"
 #include "front/core/ids.h"
 #include "front/posix/answer.h"
 #include "front/posix/next.h"
@@ -187,6 +188,18 @@ bool by_function(long number, const long (&word)[6], long& result) {
     }
 }
 
+// wait4 and waitid of a child that has ended with an earlier process. False: the kernel knows.
+bool of_ended(long number, long a, long b, long c, long d, long e, long& result) {
+    auto* info = reinterpret_cast<siginfo_t*>(c);
+    if (number == SYS_wait4) {
+        result = ended_by_wait4(static_cast<int>(a), reinterpret_cast<int*>(b), reinterpret_cast<rusage*>(d));
+        return result != 0;
+    }
+    result = 0;
+    return number == SYS_waitid && ended_by_waitid(static_cast<idtype_t>(a), static_cast<int>(b), info,
+                                                   static_cast<int>(d), reinterpret_cast<rusage*>(e));
+}
+
 // The arguments of waitid.
 void real_child(long (&word)[6]) {
     if (word[0] == P_PID || word[0] == P_PGID) word[1] = real(word[0] == P_PID ? kId : kGroup, word[1]);
@@ -247,6 +260,7 @@ long fermata_syscall(long number, long a, long b, long c, long d, long e, long f
                          (number == SYS_clone && !is_fork(a, b)) || number == SYS_rt_sigreturn;
     long result;
     if (of_descriptors(number, {a, b, c}, d, result)) return result;
+    if (ended.any() && of_ended(number, a, b, c, d, e, result)) return result;
     if (!ids_changed() || through) return next_syscall(number, a, b, c, d, e, f);
     return with_numbers(number, a, b, c, d, e, f);
 }
@@ -257,9 +271,11 @@ extern "C" long fermata_raw_call(long number, long a, long b, long c, long d, lo
     using namespace fermata::front::identity;
     if (!ids_changed()) return fermata::sys(number, a, b, c, d, e, f);
     long word[6] = {a, b, c, d, e, f};
+    long result;
+    if (ended.any() && of_ended(number, a, b, c, d, e, result)) return result;
     if (number == SYS_waitid) real_child(word);
     const Means means = translate(number, word);
-    const long result = fermata::sys(number, word[0], word[1], word[2], word[3], word[4], word[5]);
+    result = fermata::sys(number, word[0], word[1], word[2], word[3], word[4], word[5]);
     if (number == SYS_waitid && result == 0)
         fermata::front::posix::show_sender(SIGCHLD, reinterpret_cast<siginfo_t*>(c));
     return result > 0 ? shown(means, result) : result;

@@ -3,6 +3,7 @@
 
 #include "fermata_interface.h"
 #include "front/core/bridge.h"
+#include "front/core/ended.h"
 #include "front/core/fatal.h"
 #include "front/core/front.h"
 #include "front/core/ids.h"
@@ -239,6 +240,7 @@ __attribute__((constructor(101))) void find_lower_half() {
     fermata_upper.own_state = posix::own_state();
     fermata_upper.private_files = posix::private_files();
     fermata_upper.ids = &ids;
+    fermata_upper.ended_children = &ended;
     fermata_upper.raw_call = fermata_raw_call;
     found->register_upper(&fermata_upper);
     posix::watch_warden();
@@ -283,4 +285,5 @@ fermata::split::UpperServices fermata_upper = {
     .log_begin_copy_elsewhere = service_log_begin_copy_elsewhere,
     .log_be_copy_elsewhere = service_log_be_copy_elsewhere,
     .log_size = &logged::log_size,
+    .ended_children = nullptr,
 };

@@ -25,6 +25,8 @@ ForChild prepare_child(const Limits& limits);
 
 // Lists what waits for this process, which keeps it.
 Signals waiting_signals();
+// The signal that a child's end by SIGKILL would bring.
+std::string signal_of_end(int child);
 // Takes out what has come since `before`, for queue_signals() in the child, but for signals of timers: the
 // child has those timers. `ids`: by which senders are named.
 Signals take_signals_since(Signals before, const ids::Table* ids);

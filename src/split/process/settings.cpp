@@ -79,7 +79,7 @@ void warn_of_children(const std::vector<Child>& children, Lines& warnings) {
     for (const Child& child : children)
         if (!child.ended)
             warnings.push_back("child process " + std::to_string(child.pid) + " (" + child.name +
-                               ") is not saved: after a restart waiting for it fails with ECHILD");
+                               ") is not saved: after a restart it counts as killed");
 }
 
 }  // namespace

@@ -1,6 +1,7 @@
 // Signal actions and signals that wait for the whole process.
 #include <fcntl.h>
 #include <signal.h>
+#include <unistd.h>
 
 #include <algorithm>
 #include <cerrno>
@@ -94,6 +95,16 @@ Signals waiting_signals() {
     std::vector<siginfo_t> taken = take_waiting();
     for (siginfo_t& info : taken) info = queue(info);
     return bytes_of(taken);
+}
+
+std::string signal_of_end(int child) {
+    siginfo_t info = {};
+    info.si_signo = SIGCHLD;
+    info.si_code = CLD_KILLED;
+    info.si_pid = child;
+    info.si_uid = ::getuid();
+    info.si_status = SIGKILL;
+    return bytes_of({info}).front();
 }
 
 Signals take_signals_since(Signals before, const ids::Table* ids) {

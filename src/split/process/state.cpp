@@ -19,6 +19,14 @@ namespace {
 
 constexpr int kVersion = 2;
 
+// Those that wait, and the one that would tell of the end of children that are in no image.
+Signals signals_to_come(const std::vector<Child>& children) {
+    Signals all = waiting_signals();
+    for (const Child& child : children)
+        if (!child.ended) all.push_back(signal_of_end(child.pid));
+    return all;
+}
+
 }  // namespace
 
 Json parse_state(std::string_view bytes) {
@@ -48,7 +56,7 @@ Captured capture(const Limits& limits, const Keep& keep, const std::vector<Child
     }
     state["tmpdir"] = temporary_folder();
     state["generation_directory"] = keep.generation ? keep.generation.path() : "";
-    state["signals"] = capture_signals(limits.ids, waiting_signals());
+    state["signals"] = capture_signals(limits.ids, signals_to_come(children_now));
     state["timers"] = capture_timers(captured.warnings);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
