@@ -9,6 +9,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "image/page_cache.h"
+#include "image/spare.h"
 
 namespace fermata::image {
 namespace {
@@ -25,19 +26,30 @@ constexpr uint64_t kReserve = 256 << 20;
 }  // namespace
 
 std::unique_ptr<FileSink> FileSink::create(const Place& place) {
-    return std::make_unique<FileSink>(place.path(), place.folder.create(place.name), false);
+    return std::make_unique<FileSink>(place.path(), place.folder.create(place.name), place);
 }
 
 std::unique_ptr<FileSink> FileSink::part_of(const Place& file) {
-    return std::make_unique<FileSink>(file.path(), file.folder.write(file.name), true);
+    return std::make_unique<FileSink>(file.path(), file.folder.write(file.name), std::nullopt);
 }
 
 bool FileSink::begin(uint64_t expected, WriteOptions::Direct wanted) {
     always(static_cast<bool>(fd_), "a file of an image that is closed already");
+    use_again(expected);
     bool direct = wanted == WriteOptions::Direct::yes;
     if (wanted == WriteOptions::Direct::automatic)
         direct = expected >= kPastPageCache && !page_cache_is_better(fd_.get());
     return direct && ::fcntl(fd_.get(), F_SETFL, O_DIRECT) == 0;
+}
+
+// Only now it is known how much comes: an increment leaves the pages of a whole image to the next one.
+void FileSink::use_again(uint64_t expected) {
+    if (!place_ || !MemoryFile::is_one(fd_.get())) return;
+    if (auto spare = take_spare(place_->folder, place_->name, place_->name, expected)) {
+        fd_ = std::move(*spare);
+        used_again_ = true;
+    }
+    place_.reset();
 }
 
 size_t FileSink::space() const { return MemoryFile::is_one(fd_.get()) ? FileWindow::kSpace : 0; }
@@ -127,6 +139,7 @@ void FileSink::expect_small() noexcept {
 }
 
 void FileSink::end(uint64_t at) noexcept {
+    if (used_again_) ::ftruncate(fd_.get(), static_cast<off_t>(at));
     uint64_t from = page_up(at), to = state_->reserved.load();
     if (from >= to) return;
     if (!part_)

@@ -3,6 +3,7 @@
 // storage.
 #pragma once
 
+#include <optional>
 #include <string>
 #include <vector>
 
@@ -18,7 +19,9 @@ class FileSink : public Sink {
     static std::unique_ptr<FileSink> create(const Place& place);
     // Part of a file that exists.
     static std::unique_ptr<FileSink> part_of(const Place& file);
-    FileSink(std::string name, Fd fd, bool part) : name_(std::move(name)), fd_(std::move(fd)), part_(part) {}
+    // `place`: of a file of its own; a part has none.
+    FileSink(std::string name, Fd fd, std::optional<Place> place)
+        : name_(std::move(name)), fd_(std::move(fd)), place_(std::move(place)), part_(!place_) {}
 
     const std::string& name() const override { return name_; }
     bool is_part() const override { return part_; }
@@ -36,13 +39,16 @@ class FileSink : public Sink {
     int descriptor() const override { return fd_.get(); }
 
   private:
+    void use_again(uint64_t expected);
     void reserve(uint64_t end) noexcept;
     void leave_direct() noexcept;
     Failure write(const char* data, uint64_t size, uint64_t at) noexcept;
 
     std::string name_;
     Fd fd_;
+    std::optional<Place> place_;
     bool part_;
+    bool used_again_ = false;  // it may be longer than the image, and holds what it held
     uint64_t begin_ = 0, room_ = 0;
     State* state_ = nullptr;
     MemoryFile memory_;                // the file, if it is one, between enter() and leave()

@@ -13,6 +13,7 @@
 #include "base/text.h"
 #include "level/image_check.h"
 #include "level/place.h"
+#include "level/spares.h"
 #include "store/remove.h"
 #include "store/store.h"
 
@@ -60,15 +61,21 @@ std::vector<Generation> wanted_of(uint64_t job, const files::Folder& folder) {
     return wanted;
 }
 
-void remove_all_but(const files::Folder& folder, const std::vector<Generation>& kept) {
+// `first` is done to each that goes.
+void remove_all_but(const files::Folder& folder, const std::vector<Generation>& kept,
+                    void (*first)(const files::Folder&, const files::Folder&) = nullptr) {
     for (Generation one : generations_in(folder)) {
         if (std::count(kept.begin(), kept.end(), one)) continue;
-        if (auto found = folder.find(one.name())) store::remove_generation(folder, one.name(), *found);
+        auto found = folder.find(one.name());
+        if (!found) continue;
+        if (first != nullptr) first(folder, *found);
+        store::remove_generation(folder, one.name(), *found);
     }
 }
 
 // Only while its lock is held. A file that is not Fermata's keeps the directory.
 void remove_job_directory(const files::Folder& of_job, const std::string& node, const files::Folder& folder) {
+    drop_spares(folder);
     folder.remove_file(kHome);
     folder.remove_file(kLock);
     of_job.remove_empty(node);
@@ -79,6 +86,7 @@ void sweep_one(const NodePlace& place, uint64_t job, const files::Folder& of_job
     if (!folder || folder->owner() != ::geteuid()) return;
     auto lock = try_lock(*folder);
     if (!lock) return;  // it runs
+    drop_spares(*folder);
     for (Generation one : wanted_of(job, *folder)) {
         auto kept = folder->look(one.name());
         if (kept && ::time(nullptr) - kept->st_mtim.tv_sec < grace_s(place.medium)) return;
@@ -143,6 +151,7 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
     if (auto old = folder_.find(generation.name()))
         if (!store::remove_generation(folder_, generation.name(), *old))
             fail("{} is in the way", directory_of(generation));
+    if (place_.medium == Medium::memory && room_in_memory(folder_) < bytes) drop_spares(folder_);
     if (const uint64_t room = room_in(place_.medium, folder_); room < bytes)
         fail("{} {} for images of up to {}", human_size(room),
              place_.medium == Medium::local ? "free in " + base_directory(place_.medium) : "of memory",
@@ -154,11 +163,19 @@ files::Folder Memory::make_room(Generation generation, uint64_t bytes) {
     return *made;
 }
 
-void Memory::keep(const std::vector<Generation>& generations) { remove_all_but(folder_, generations); }
+void Memory::keep(const std::vector<Generation>& generations) {
+    if (place_.medium != Medium::memory) return remove_all_but(folder_, generations);
+    remove_all_but(folder_, generations, set_aside_images);
+    drop_dear_spares(folder_);
+}
+
+void Memory::relieve() const {
+    if (place_.medium == Medium::memory) drop_dear_spares(folder_);
+}
 
 void Memory::leave() {
     always(static_cast<bool>(lock_), "a directory that is left, and this process does not hold it");
-    keep({});
+    remove_all_but(folder_, {});
     const std::string job = fmt::format("{:016x}", job_);
     auto all = find_user_directory(place_.medium);
     if (auto of_job = all ? all->find(job) : std::nullopt) {

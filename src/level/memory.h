@@ -32,8 +32,10 @@ class Memory {
     std::string directory_of(Generation generation) const;
     // Gives none when nothing of it is here.
     std::optional<files::Folder> find(Generation generation) const;
-    // Everything else goes.
+    // Everything else goes, but for the pages of images in memory (spares.h).
     void keep(const std::vector<Generation>& generations);
+    // Gives such pages up where room has become scarce; to be called now and then.
+    void relieve() const;
     // Nothing of the job stays on this node; the last that is asked of this.
     void leave();
 

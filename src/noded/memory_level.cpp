@@ -2,6 +2,7 @@
 
 #include <algorithm>
 
+#include "base/clock.h"
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/log.h"
@@ -11,6 +12,12 @@
 #include "tree/ranks.h"
 
 namespace fermata::noded {
+namespace {
+
+// The program may ask for memory at any time; looking is a few files of /proc.
+constexpr int64_t kRelieveMs = 2000;
+
+}  // namespace
 
 MemoryLevel::MemoryLevel(Job job, std::function<void(const wire::Message&)> up)
     : job_(std::move(job)), up_(std::move(up)) {
@@ -265,6 +272,18 @@ void MemoryLevel::serve() {
             up_(wire::Fetched{result->number, job_.node, result->bytes, result->failures});
     if (auto answer = looking_.take()) answered(*answer);
     if (auto answer = inspecting_.take()) up_(*answer);
+    relieve();
+}
+
+void MemoryLevel::relieve() {
+    const auto& memory = shelf(Medium::memory).memory;
+    if (!memory || monotonic_ms() < relieved_ms_ + kRelieveMs) return;
+    relieved_ms_ = monotonic_ms();
+    try {
+        memory->relieve();
+    } catch (const std::exception& error) {
+        spdlog::warn("{}: {}", words_of(Medium::memory, job_.node), error.what());
+    }
 }
 
 wire::Message MemoryLevel::filled(wire::Message message) const {

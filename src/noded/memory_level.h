@@ -93,11 +93,13 @@ class MemoryLevel {
     void copy(const wire::Flush& order);
     void fetch(const wire::Fetch& order);
     bool parity(const wire::Message& message);
+    void relieve();
     OwnNode own_node() const;
 
     const Job job_;
     const std::function<void(const wire::Message&)> up_;
     uint32_t last_copy_ = 0, last_inspection_ = 0;  // orders that were begun: each is done once
+    int64_t relieved_ms_ = 0;                       // when room was looked at last
     std::unique_ptr<transfer::Server> streams_;
     Arrivals arrivals_;
     level::Copier copier_;

@@ -1,5 +1,7 @@
 #include "transfer/fetcher.h"
 
+#include <unistd.h>
+
 #include <algorithm>
 #include <cerrno>
 #include <mutex>
@@ -11,10 +13,12 @@
 #include "base/text.h"
 #include "files/kept.h"
 #include "image/file_checksum.h"
+#include "image/spare.h"
 #include "level/choice.h"
 #include "level/image_check.h"
 #include "level/memory.h"
 #include "level/place.h"
+#include "level/spares.h"
 #include "store/remove.h"
 #include "tree/ranks.h"
 
@@ -51,6 +55,16 @@ struct Fetcher::Part {
     const Piece* piece;
     uint64_t offset, length;
 };
+
+// Of the length that it will have, in pages of an image that went, where there is one: all of it will be
+// written.
+Fd Fetcher::new_file(const Piece& piece) {
+    if (auto spare = image::take_spare(piece.folder, piece.coming(), piece.name, piece.bytes)) {
+        if (::ftruncate(spare->get(), static_cast<off_t>(piece.bytes)) == 0) return std::move(*spare);
+        piece.folder.remove_file(piece.coming());
+    }
+    return piece.folder.create(piece.coming());
+}
 
 void Fetcher::start(Order order, uint64_t bytes_per_second) {
     always(!busy(), "a fetch that begins while one is under way");
@@ -118,6 +132,8 @@ void Fetcher::bring(Client& client, const wire::Errand& errand, Generation gener
     uint64_t bytes = 0;
     for (const auto* pieces : {&first, &then})
         for (const Piece& piece : *pieces) bytes += piece.bytes;
+    if (order_.into == Medium::memory && level::room_in_memory(order_.folder) < bytes)
+        level::drop_spares(order_.folder);
     if (const uint64_t room = level::room_in(order_.into, order_.folder); bytes > 0 && room < bytes)
         fail("{} {} for {} of {}", human_size(room), order_.into == Medium::memory ? "of memory" : "free",
              human_size(bytes), generation.name());
@@ -156,7 +172,7 @@ void Fetcher::bring_all(Client& client, const wire::Errand& errand, Generation g
     uint64_t bytes = 0;
     for (Piece& piece : pieces) {
         piece.folder.remove_file(piece.coming());  // of an earlier attempt
-        piece.file = piece.folder.create(piece.coming());
+        piece.file = new_file(piece);
         for (uint64_t at = 0; at < piece.bytes; at += kPart)
             parts.push_back({&piece, at, std::min(kPart, piece.bytes - at)});
         bytes += piece.bytes;

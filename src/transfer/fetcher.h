@@ -63,6 +63,7 @@ class Fetcher {
     void bring(Client& client, const wire::Errand& errand, Generation generation, bool wanted);
     std::vector<Piece> missing(Client& client, Generation generation, const files::Folder& to,
                                const std::vector<File>& files);
+    static Fd new_file(const Piece& piece);
     void bring_all(Client& client, const wire::Errand& errand, Generation generation,
                    std::vector<Piece>& pieces);
     void bring_parts(Client& client, Generation generation, const std::vector<Part>& parts,

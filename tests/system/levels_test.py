@@ -10,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import tempfile
 import time
 
 import harness
@@ -20,12 +21,11 @@ STEPS, MIB, RANKS = 300, 2, 2
 
 
 class Bench:
-    """A scratch directory with a memory of its own."""
+    """A scratch directory with a memory of its own, which is one: images there are written over those before."""
 
-    def __init__(self, cwd, mpi, seed, options):
+    def __init__(self, cwd, memory, mpi, seed, options):
         self.cwd, self.mpi, self.rng = cwd, mpi, random.Random(seed)
-        self.memory = cwd / "memory"
-        self.memory.mkdir(mode=0o700)
+        self.memory = memory
         self.options = ["--save-options", options] if options else []
         self.program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
         self.wanted = harness.native(self.program, RANKS, mpi, cwd)
@@ -120,6 +120,28 @@ def mapped(bench):
         bench.ends_as_wanted(job.finish())
         check("lost" not in job.errors() and f"restarting from {newest}" in job.errors(), f"{newest}: {job.errors()}")
         harness.check_mapped(job)
+    bench.nothing_left()
+
+
+def used_again(bench):
+    """Each image is written over the one before the last, pages and all, and what is gone on from is the newest, whole."""
+    bench.program[2] = 24  # huge pages, too
+    bench.wanted = harness.native(bench.program, RANKS, bench.mpi, bench.cwd)
+    with bench.run("memory 0.2s") as job:
+        files, newest = {}, ""
+        for _ in range(7):
+            newest = bench.committed(job, "memory", newest)
+            for path in bench.memory.glob(f"*/*/*/{newest}/rank-*.img"):
+                files.setdefault(path.name, []).append(path.stat().st_ino)
+        check(len(files) == RANKS and all(len(seen) >= 5 for seen in files.values()), f"images that were there to be looked at: {files}")
+        check(all(len(set(seen)) <= 3 for seen in files.values()), f"new files for images: {files}")
+        bench.kill_all(job)
+    newest = max(name for name, one in bench.listed().items() if one["state"] == "complete")
+    done = harness.call("verify", "--ckpt-dir", "ckpt", cwd=bench.cwd, env=bench.env)
+    check(done.returncode == 0, f"{done.stdout}{done.stderr}")
+    with bench.restart() as job:
+        bench.ends_as_wanted(job.finish())
+        check("lost" not in job.errors() and f"restarting from {newest}" in job.errors(), f"{newest}: {job.errors()}")
     bench.nothing_left()
 
 
@@ -504,7 +526,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, mapped, copied, root_dies, daemon_dies, left_over, byte_flips, compared, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
+CASES = {f.__name__: f for f in (rank_dies, mapped, used_again, copied, root_dies, daemon_dies, left_over, byte_flips, compared, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
                                  moments)}
 CASES["node_dies"] = None
 
@@ -516,11 +538,12 @@ def case(name, mpi, *rest):
     parser.add_argument("--save-options", default="")
     parser.add_argument("--encrypt", action="store_true")
     given = parser.parse_args(rest)
-    with Scratch(f"levels-{name}") as cwd:
+    with (Scratch(f"levels-{name}") as cwd,
+          tempfile.TemporaryDirectory(prefix="fermata-levels-", dir="/dev/shm", ignore_cleanup_errors=True) as memory):
         if name == "node_dies":
             node_dies(cwd, mpi, given.seed)
             return f"seed {given.seed}"
-        bench = Bench(cwd, mpi, given.seed, given.save_options)
+        bench = Bench(cwd, pathlib.Path(memory), mpi, given.seed, given.save_options)
         if given.encrypt:
             bench.encrypt()
         said = CASES[name](bench, *([given.count] if name == "moments" and given.count else []))
