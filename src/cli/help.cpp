@@ -18,9 +18,10 @@ const char* const kExitCodes =
     R"(Exit codes (run and restart end as mpiexec does, with the program's code; besides):
   0  done                                      5  no such job, or several to choose from
   1  failed; stderr says what and what to do   6  the generation is missing, incomplete or damaged
-  2  the command line is wrong                85  run, restart: checkpointed and stopped:
-  3  the checkpoint was refused or cancelled      `fermata restart` continues it
-  4  not committed in time                   143  run, restart: cancelled
+  2  the command line is wrong                 7  restart: the job has ended with 0 already
+  3  the checkpoint was refused or cancelled  85  run, restart: checkpointed and stopped:
+  4  not committed in time                        `fermata restart` continues it
+                                             143  run, restart: cancelled
 )";
 
 namespace {
