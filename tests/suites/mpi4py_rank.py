@@ -33,4 +33,16 @@ for method, outcome in {"addSuccess": "ok", "addSkip": "skip", "addExpectedFailu
                         "addError": "fail", "addUnexpectedSuccess": "fail"}.items():
     record(method, outcome)
 
+
+def record_subtest(theirs):
+    """A test whose subtest fails is no success, and nothing else is called for it."""
+    def ours(self, test, subtest, err):
+        if err is not None:
+            results.write(json.dumps([test.id(), "fail", str(err[1]).strip()[:300]]) + "\n")
+        return theirs(self, test, subtest, err)
+
+    return ours
+
+
+unittest.TextTestResult.addSubTest = record_subtest(unittest.TextTestResult.addSubTest)
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -1,5 +1,6 @@
 #!/usr/bin/env python3
-"""mpi4py's own test suite (3.1.4), native and under Fermata: the same pass, skip and fail?
+"""mpi4py's own test suite, native and under Fermata: the same pass, skip and fail? Of the version that the system has: 3.1.4 on
+Debian 12, 4.0.3 on 13.
 
     mpi4py_suite.py build                     source from PyPI; for MPICH also a build of mpi4py (Debian's is for Open MPI)
     mpi4py_suite.py run --mpi openmpi -n 2 [--interval 0.3s] [-i test_p2p ...]
@@ -13,6 +14,7 @@ import argparse
 import collections
 import json
 import pathlib
+import subprocess
 import sys
 import tempfile
 import time
@@ -20,37 +22,51 @@ import time
 import suites
 from suites import say
 
-VERSION = "3.1.4"
+SYSTEMS_PYTHON = "/usr/bin/python3"  # with Debian's mpi4py
 LEFT_OUT = {"test_spawn", "test_doc"}
 # What counts when ranks do not agree: the later.
 ORDER = ["ok", "skip", "expected", "missing", "fail"]
 
 
+def version():
+    done = subprocess.run([SYSTEMS_PYTHON, "-c", "import importlib.metadata; print(importlib.metadata.version('mpi4py'))"], capture_output=True,
+                          text=True, check=False)
+    suites.check(done.returncode == 0, f"{SYSTEMS_PYTHON} has no mpi4py: apt-get install python3-mpi4py")
+    return done.stdout.strip()
+
+
+def is_old(which):
+    return which.startswith("3.")
+
+
 def source(where):
+    which = version()
+
     def make(part):
         suites.must([where / "mpi4py-venv/bin/pip", "download", "-q", "--no-binary", ":all:", "--no-deps",
-                     "--no-build-isolation", "-d", ".", f"mpi4py=={VERSION}"], part, "pip download mpi4py")
+                     "--no-build-isolation", "-d", ".", f"mpi4py=={which}"], part, "pip download mpi4py")
         suites.must(["tar", "xf", next(part.glob("mpi4py-*.tar.gz"))], part, "unpacking")
 
-    return suites.checkout(where, "mpi4py-source", make) / f"mpi4py-{VERSION}"
+    return suites.checkout(where, f"mpi4py-source-{which}", make) / f"mpi4py-{which}"
 
 
 def build(where):
     venv = where / "mpi4py-venv"
     if not (venv / "bin/pip").exists():
-        suites.must([sys.executable, "-m", "venv", venv], where, "venv")
-    suites.must([venv / "bin/pip", "install", "-q", "wheel", "setuptools<70", "cython==0.29.36", "numpy"], where,
-                "build tools")
+        suites.must([SYSTEMS_PYTHON if not is_old(version()) else sys.executable, "-m", "venv", venv], where, "venv")
+    tools = ["setuptools<70", "cython==0.29.36"] if is_old(version()) else ["setuptools", "build", "cython>=3,<3.2"]
+    suites.must([venv / "bin/pip", "install", "-q", "wheel", "numpy", *tools], where, "build tools")
     tree = source(where)
     suites.must(["env", "MPICC=mpicc.mpich", venv / "bin/pip", "install", "-q", "--no-build-isolation", "--no-deps",
                  next(tree.parent.glob("mpi4py-*.tar.gz"))], where, "building mpi4py for MPICH", timeout=1200)
 
 
 def program(options, tree, name, results):
-    python = "/usr/bin/python3" if options.mpi == "openmpi" else options.where / "mpi4py-venv/bin/python"
+    python = SYSTEMS_PYTHON if options.mpi == "openmpi" else options.where / "mpi4py-venv/bin/python"
     # Our python imports the installed mpi4py, not the source tree's empty one.
+    # Version 4's asks files for the name, version 3's modules.
     return [python, pathlib.Path(__file__).with_name("mpi4py_rank.py"), results, tree / "test/runtests.py",
-            "--no-builddir", "-v", "-i", f"{name}$"]
+            "--no-builddir", "-v", "-i", f"{name}$" if is_old(version()) else rf"^{name}\.py$"]
 
 
 def once(options, tree, name, how):
@@ -84,7 +100,7 @@ def run(options):
     if options.include:
         names = [name for name in names if any(word in name for word in options.include)]
     names = names[options.skip:][:options.count]
-    memory = where / f"mpi4py-native.{options.mpi}.{options.ranks}.json"
+    memory = where / f"mpi4py-{version()}-native.{options.mpi}.{options.ranks}.json"
     natives = json.loads(memory.read_text()) if memory.exists() else {}
     expected = suites.Expected("mpi4py", options.mpi, options.ranks)
     sums, started, different, checkpoints = collections.Counter(), time.monotonic(), [], 0

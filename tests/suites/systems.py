@@ -5,6 +5,7 @@ with the network.
     tests/suites/systems.py make trixie|sid            the system, what tools/setup installs, this tree's HEAD, built
     tests/suites/systems.py demo trixie                ./demo there
     tests/suites/systems.py check trixie [CTEST WORDS] ./check there
+    tests/suites/systems.py mpi4py trixie [WORDS]      mpi4py's own tests there (mpi4py_suite.py): build, or run with these words
     tests/suites/systems.py matrix [SYSTEM…]           generations of each system continued on each (below: systems())
     tests/suites/systems.py shell trixie [COMMAND]     a look inside
 
@@ -42,6 +43,10 @@ NATIVELY = {
         r"system\.input\.(file|pipe)": "5.0.7's mpiexec hands a program that reads by stdio some of its input twice",
     },
 }
+MPI4PY = """set -e; suite() { python3 tests/suites/mpi4py_suite.py "$@"; }
+dpkg-query -W python3-venv python3-dev >/dev/null 2>&1 || apt-get install -y -qq --no-install-recommends python3-venv python3-dev >/dev/null
+export FERMATA_SUITES=/root/fermata-suites
+"""
 LIMIT = 300  # seconds that one job may take
 
 
@@ -201,7 +206,7 @@ def table(columns, cells):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
-    parser.add_argument("what", choices=["make", "demo", "check", "matrix", "shell"])
+    parser.add_argument("what", choices=["make", "demo", "check", "mpi4py", "matrix", "shell"])
     parser.add_argument("names", nargs="*")
     parser.add_argument("--where", type=pathlib.Path, default=WHERE)
     parser.add_argument("--kind", action="append", help="matrix: this kind of program only")
@@ -215,6 +220,8 @@ def main():
     system, words = System(options.names[0], options.where), shlex.join(options.names[1:] + more)
     if options.what == "make":
         return system.make()
+    if options.what == "mpi4py":
+        return system.run(MPI4PY + "suite " + (words or "build")).returncode
     return system.run({"demo": "./demo", "check": "./check", "shell": "bash -c"}[options.what] + " " + words if words or options.what != "shell"
                       else "bash").returncode
 
