@@ -19,6 +19,7 @@
 
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/new_code.h"
 #include "base/text.h"
 #include "cli/admin.h"
 #include "cli/commands.h"
@@ -26,6 +27,7 @@
 #include "image/pager.h"
 #include "launch/launcher_options.h"
 #include "launch/library.h"
+#include "launch/library_at.h"
 #include "launch/program_place.h"
 #include "split/loader/behind.h"
 #include "split/loader/library_search.h"
@@ -124,6 +126,8 @@ std::vector<Finding> look_around() {
     long barriers = ::syscall(SYS_membarrier, MEMBARRIER_CMD_QUERY, 0, 0);
     bool membarrier = barriers > 0 && (barriers & MEMBARRIER_CMD_PRIVATE_EXPEDITED);
     all.push_back({"membarrier", membarrier, true, membarrier ? "yes" : "no: checkpoints would be unsafe"});
+    const std::string no_code = why_no_new_code();
+    all.push_back({"changing code", no_code.empty(), true, no_code.empty() ? "yes" : no_code});
     bool pidfd = false;
     if (int fd = static_cast<int>(::syscall(SYS_pidfd_open, ::getpid(), 0)); fd >= 0) {
         pidfd = true;
@@ -163,9 +167,11 @@ std::vector<Finding> look_around() {
     bool any = false;
     for (const launch::Library& launcher : launch::all_libraries(places)) {
         std::string found;
-        if (launcher.mpiexec.empty())
+        if (launcher.mpiexec.empty()) {
             found = "no mpiexec in PATH";
-        else
+            if (const std::string kept = launch::kept_for_modules(launcher.mpi); !kept.empty())
+                found += fmt::format("; one is at {}: load its module, or --mpi {}", kept, kept);
+        } else
             found = fmt::format("{} ({})", launcher.mpiexec, launch::version_of(launcher));
         split::MpiLibrary library;
         if (launcher.lower.empty())

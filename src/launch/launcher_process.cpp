@@ -70,6 +70,9 @@ void LauncherProcess::start() {
     std::vector<char*> argv;
     for (std::string& word : command.words) argv.push_back(word.data());
     argv.push_back(nullptr);
+    const char* searched = std::getenv("LD_LIBRARY_PATH");
+    if (searched && *searched && !command.libraries.empty())
+        command.libraries = fmt::format("{}:{}", searched, command.libraries);
     int failed[2];
     if (::pipe2(failed, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd in(failed[0]), out(failed[1]);
@@ -79,6 +82,7 @@ void LauncherProcess::start() {
     if (pid == 0) {
         become_launcher(plan_, input_ ? input_->launchers_end() : -1, parent);
         for (const std::string& name : command.unset) ::unsetenv(name.c_str());
+        if (!command.libraries.empty()) ::setenv("LD_LIBRARY_PATH", command.libraries.c_str(), 1);
         ::execv(command.file.c_str(), argv.data());
         int code = errno;
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);

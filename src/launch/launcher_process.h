@@ -18,6 +18,7 @@ struct CommandLine {
     std::string file;                // absolute path
     std::vector<std::string> words;  // with argv[0]
     std::vector<std::string> unset;  // variables that it does not get
+    std::string libraries;           // a folder that it does not find by itself; "" = none
 };
 
 class LauncherProcess : public Launcher {

@@ -86,8 +86,10 @@ void need_mpiexec(const Library& library) {
         throw Error(fmt::format("the MPI library at {} has no launcher: there is no bin/mpiexec to execute",
                                 library.root),
                     ExitCode::usage);
-    fail("no mpiexec of {} in PATH ({}): install it, or load its module", library.mpi,
-         fmt::join(kind_of(library.mpi).names, ", "));
+    const std::string kept = kept_for_modules(library.mpi);
+    fail("no mpiexec of {} in PATH ({}): {}", library.mpi, fmt::join(kind_of(library.mpi).names, ", "),
+         kept.empty() ? "install it, or load its module"
+                      : fmt::format("load its module, or --mpi {}, where there is one", kept));
 }
 
 Library choose_library(const std::string& wanted, const std::string& preferred, const Places& places,
@@ -123,6 +125,11 @@ Library choose_library(const std::string& wanted, const std::string& preferred, 
              places.libexec);
     need_mpiexec(*found);
     return *found;
+}
+
+bool says_its_version(const Library& library) {
+    constexpr int64_t kPatienceMs = 10000;
+    return ask(library.mpiexec, {"--version"}, kPatienceMs, Errors::silent).well;
 }
 
 std::string version_of(const Library& library) {

@@ -30,6 +30,8 @@ Library choose_library(const std::string& wanted, const std::string& preferred, 
                        bool launched);
 // Throws Error when this library has no mpiexec.
 void need_mpiexec(const Library& library);
+// Whether its mpiexec can be run as it is, and ends well.
+bool says_its_version(const Library& library);
 // First line of `mpiexec --version`.
 std::string version_of(const Library& library);
 

@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/fd.h"
 #include "launch/launcher_options.h"
+#include "launch/library_at.h"
 
 namespace fermata::launch {
 namespace {
@@ -79,7 +80,10 @@ std::vector<std::string> command_of(const LaunchPlan& plan) {
 
 CommandLine Mpiexec::command_line() const {
     const std::string& mpiexec = plan().library.mpiexec;
-    CommandLine command{mpiexec, command_of(plan()), {}};
+    CommandLine command{mpiexec, command_of(plan()), {}, {}};
+    // A library that a module would have put into LD_LIBRARY_PATH, too, and that only so finds its parts.
+    if (!plan().library.root.empty() && !says_its_version(plan().library))
+        command.libraries = place_of(plan().library).folder;
     // Open MPI takes a launcher that is named by its path for --prefix: it would put folders of its own in
     // front of the ranks' PATH and LD_LIBRARY_PATH. Hydra looks for its other half beside itself, by that
     // path.

@@ -145,7 +145,7 @@ Srun::Srun(LaunchPlan plan, std::optional<TerminalInput> input)
 
 CommandLine Srun::command_line() const {
     const LaunchPlan& p = plan();
-    CommandLine line{srun_, {"srun"}, {}};
+    CommandLine line{srun_, {"srun"}, {}, {}};
     std::vector<std::string>& words = line.words;
     // Another count of nodes than the allocation had is no mistake then.
     if (!avoid_.empty() || p.again)

@@ -6,6 +6,7 @@
 #include <algorithm>
 
 #include "base/log.h"
+#include "base/new_code.h"
 #include "base/process_limits.h"
 #include "files/folder.h"
 #include "files/owners.h"
@@ -57,6 +58,7 @@ void check_limits() {
                                             : "where the site's limit is the hard one too, and `ulimit -v "
                                               "unlimited` fails, docs/usage.md "
                                               "(Limits on virtual memory) says what to ask for");
+    if (const std::string why = why_no_new_code(); !why.empty()) fail("{}", why);
 }
 
 // Whoever follows them takes the first that fits: the innermost folder.

@@ -18,6 +18,7 @@
 #include "base/environment.h"
 #include "base/error.h"
 #include "base/log.h"
+#include "base/new_code.h"
 #include "files/owners.h"
 #include "lower/agent.h"
 #include "lower/binding/binding.h"
@@ -262,6 +263,7 @@ int run(int argc, char** argv) {
                                     : thread_need(options.program));
     try {
         if (!no_key.empty()) fail("{}", no_key);
+        if (const std::string why = why_no_new_code(); !why.empty()) fail("{}", why);
         split::partition();
         threads::make_bell(split::lower_descriptor_base());
         if (config.copy_of) {

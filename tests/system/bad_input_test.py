@@ -115,6 +115,24 @@ def small_address_space(cwd):
     refused_run(cwd, SHORT, "ulimit -v", preexec=limit)
 
 
+def no_new_code(cwd):
+    """As under SELinux's deny_execmem or systemd's MemoryDenyWriteExecute: in all of the job, and in its ranks alone."""
+    said = "no memory may become code here"
+    deny = cwd / "deny"
+    deny.write_text("#!/usr/bin/perl\nsyscall(157, 65, 1, 0, 0, 0) == 0 or exit 77;  # prctl(PR_SET_MDWE, …)\nexec @ARGV or exit 78;\n")
+    deny.chmod(0o755)
+    if subprocess.run([deny, "true"], check=False).returncode == 77:
+        print("skipped: this kernel (before Linux 6.3) has no PR_SET_MDWE")
+        sys.exit(77)
+    done = subprocess.run([deny, FERMATA, "run", "-n", "2", "--", *map(str, SHORT)], capture_output=True, text=True,
+                          timeout=harness.PATIENCE, cwd=cwd, stdin=subprocess.DEVNULL)
+    one_line(done, said)
+    refused_run(cwd, [deny, *SHORT], said)
+    done = subprocess.run([deny, FERMATA, "doctor"], capture_output=True, text=True, timeout=harness.PATIENCE)
+    check(done.returncode == 1 and re.search(f"^FAIL .*{said}", done.stdout, re.M), f"doctor: {done.stdout}")
+    nothing_left(cwd)
+
+
 def unwritable_directory(cwd):
     refused_run(cwd, SHORT, "/proc/ckpt", extra=["--ckpt-dir", "/proc/ckpt"])
 
@@ -305,7 +323,7 @@ def exit_code_and_streams(cwd):
 
 
 CASES = {function.__name__: function for function in (
-    no_such_program, static_binary, script_without_interpreter, no_such_mpi, no_mpiexec, small_address_space,
+    no_such_program, static_binary, script_without_interpreter, no_such_mpi, no_mpiexec, small_address_space, no_new_code,
     unwritable_directory, full_directory, missing_image, truncated_image, flipped_image, flipped_manifest, other_build,
     wrong_rank_count, two_jobs_one_directory, killed_before, killed_during, daemon_killed, checkpoint_without_job, stop_and_continue,
     exit_code_and_streams)}
