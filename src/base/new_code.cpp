@@ -22,7 +22,7 @@ int tried(int fd, int protection, std::initializer_list<int> steps) {
     int refused = 0;
     for (int step : steps) {
         if (refused == 0 && ::mprotect(page, kPage, step) != 0) refused = errno;
-        // Of a file this is what makes it another thing than a mapping that the kernel knows to be code.
+        // This makes a page of a file another thing than a mapping that the kernel knows to be code.
         if (refused == 0 && (step & PROT_WRITE) != 0) *static_cast<volatile char*>(page) = 0;
     }
     ::munmap(page, kPage);

@@ -110,6 +110,13 @@ Finding which_mpi(const std::string& front_dir) {
             : front_dir + "/libfermata-which.so is missing: programs that open MPI by path get the real one"};
 }
 
+std::string mpiexec_of(const launch::Library& library) {
+    if (!library.mpiexec.empty()) return fmt::format("{} ({})", library.mpiexec, launch::version_of(library));
+    const std::string kept = launch::kept_for_modules(library.mpi);
+    return "no mpiexec in PATH" +
+           (kept.empty() ? "" : fmt::format("; one is at {}: load its module, or --mpi {}", kept, kept));
+}
+
 std::vector<Finding> look_around() {
     std::vector<Finding> all;
     std::string why;
@@ -166,13 +173,7 @@ std::vector<Finding> look_around() {
     all.push_back(which_mpi(places.front_dir));
     bool any = false;
     for (const launch::Library& launcher : launch::all_libraries(places)) {
-        std::string found;
-        if (launcher.mpiexec.empty()) {
-            found = "no mpiexec in PATH";
-            if (const std::string kept = launch::kept_for_modules(launcher.mpi); !kept.empty())
-                found += fmt::format("; one is at {}: load its module, or --mpi {}", kept, kept);
-        } else
-            found = fmt::format("{} ({})", launcher.mpiexec, launch::version_of(launcher));
+        std::string found = mpiexec_of(launcher);
         split::MpiLibrary library;
         if (launcher.lower.empty())
             found += "; no lower half built for it";
