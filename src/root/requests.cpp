@@ -87,7 +87,8 @@ void Root::take_requests() {
         outcome.code = ExitCode::refused;
         outcome.line = fmt::format("the job is suspended (SIGTSTP): kill -CONT {} lets it go on", ::getpid());
     } else if (request.renewal) {
-        outcome = checkpoint_.take(request, store::LevelName::files, 0);
+        auto take = [&] { return checkpoint_.take(request, store::LevelName::files, 0); };
+        outcome = again_if_asked(take(), take);
     } else {
         auto take = [&](store::LevelName level) {
             Outcome done = checkpoint_.take(request, level, ended_.bytes);
@@ -105,18 +106,22 @@ void Root::take_requests() {
                             outcome.line));
             outcome = take(store::LevelName::files);
         }
-        // Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a
-        // failure.
-        for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
-            spdlog::info("another one at once");
-            outcome = take(level);
-        }
+        outcome = again_if_asked(std::move(outcome), [&] { return take(level); });
     }
     if (request.renewal) return answer_renewal(request, outcome);
     answer(request, outcome);
     done_with(request, outcome);
     if (keeper_.planned().on()) schedule_.interval_is(settings_.interval);
     if (!finalize_released_) schedule_.plan(tree::now_ms());
+}
+
+// Once does: what made a rank ask for it is known from then on. Twice, and then it is said as a failure.
+Outcome Root::again_if_asked(Outcome outcome, const std::function<Outcome()>& take) {
+    for (int more = 2; !outcome.ok && tally_.answers().again && more > 0; --more) {
+        spdlog::info("another one at once");
+        outcome = take();
+    }
+    return outcome;
 }
 
 void Root::answer_renewal(const Request& request, const Outcome& outcome) {

@@ -123,6 +123,7 @@ class Root {
     void cancel(int client, bool checkpoint_only);
     void take_requests();
     void take_due();
+    Outcome again_if_asked(Outcome outcome, const std::function<Outcome()>& take);
     void answer_renewal(const Request& request, const Outcome& outcome);
     void done_with(const Request& request, const Outcome& outcome);
     void answer(const Request& request, const Outcome& outcome);

@@ -22,6 +22,7 @@ import time
 
 import everything_test
 import harness
+import trap_test
 from harness import PROGRAMS, Job, Scratch, check
 
 OTHER = {"openmpi": "mpich", "mpich": "openmpi"}
@@ -84,7 +85,8 @@ def held(mpi, *cases):
         with Scratch(f"renew-{case}") as cwd:
             program = [PROGRAMS / f"trap.{mpi}", case]
             go = cwd / "go"
-            env = dict(os.environ, HOLD_FILE=str(go))
+            # HOLD_FILE "/" is there: only the late one holds, inside of the renewal.
+            env = dict(os.environ, **({"HOLD_FILE": "/", "HOLD_FILE_LATE": str(go)} if case in trap_test.LATE else {"HOLD_FILE": str(go)}))
             wanted = [line for line in harness.native(program, 2, mpi, cwd, env=dict(os.environ)) if line != "READY"]
             with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
                 job.wait_line("READY")
