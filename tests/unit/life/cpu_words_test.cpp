@@ -7,6 +7,14 @@
 namespace fermata::life {
 namespace {
 
+// A machine may have some of the variables set for everybody.
+struct CpuWords : ::testing::Test {
+    CpuWords() {
+        for (const char* name : {"OPENBLAS_CORETYPE", "MKL_ENABLE_INSTRUCTIONS", "NPY_DISABLE_CPU_FEATURES"})
+            ::unsetenv(name);
+    }
+};
+
 std::map<std::string, std::string> words_of(const char* level, const char* tunables = "") {
     return cpu_environment(*cpu_level(level), tunables);
 }
@@ -22,7 +30,7 @@ TEST(CpuLevel, KeepsWhatItAndTheLevelsBelowHave) {
     EXPECT_EQ(cpu_level(""), nullptr);
 }
 
-TEST(CpuWords, ALevelGoesWithoutWhatThoseAboveItHave) {
+TEST_F(CpuWords, ALevelGoesWithoutWhatThoseAboveItHave) {
     const std::string v2 = words_of("x86-64-v2")["GLIBC_TUNABLES"],
                       v3 = words_of("x86-64-v3")["GLIBC_TUNABLES"];
     EXPECT_NE(v2.find("-AVX2,"), std::string::npos) << v2;
@@ -35,7 +43,7 @@ TEST(CpuWords, ALevelGoesWithoutWhatThoseAboveItHave) {
     EXPECT_EQ(words_of("x86-64-v3")["NPY_DISABLE_CPU_FEATURES"].substr(0, 8), "AVX512F ");
 }
 
-TEST(CpuWords, WhatTheUserHasSetStays) {
+TEST_F(CpuWords, WhatTheUserHasSetStays) {
     const std::string said =
         words_of("x86-64-v4", "glibc.malloc.check=1:glibc.cpu.hwcaps=-ERMS:x=y")["GLIBC_TUNABLES"];
     EXPECT_EQ(said.find("glibc.malloc.check=1:x=y:glibc.cpu.hwcaps=-ERMS,-AVX512ER,"), 0u) << said;
