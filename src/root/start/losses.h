@@ -42,6 +42,8 @@ class Losses {
     // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it.
     void launcher_ended(int64_t now);
     bool node() const { return daemon() && ranks_ended_; }
+    // A rank has ended, and not by exit(0).
+    bool dead() const { return kind_ == Kind::dead; }
     // Hosts that may be gone: of the daemons, and of the rank whose loss came first.
     std::vector<std::string> suspects() const;
     // For the end of the job.

@@ -220,6 +220,19 @@ def killed_in_resume(p):
 
 
 @case
+def killed_and_nobody_says_so(p):
+    """A launcher that exits with 0 has not brought a job to its end of which a rank was killed."""
+    job = p.job("-n", 2, FAKE_MPIEXEC_IS_GLAD="1")
+    good(p.call("checkpoint"))
+    os.kill(p.pids()[1], signal.SIGKILL)
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1 and "rank 1 (pid" in err and "is gone" in err, (job.returncode, err)
+    out, _ = p.end(p.job("--restart"), 0)
+    assert out == "finished, count 1\n", out
+    p.nothing_left()
+
+
+@case
 def killed_between(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
