@@ -117,11 +117,15 @@ bool Tally::take(int child, const wire::Message& answer) {
         if (!current(m->epoch)) return true;
         auto digest = digest_of(m->checksum);
         wire::Images one{m->epoch, {}, {}, m->suspend_us, m->needs, m->error};
+        const auto times = BlockTimes::of_rank(m->rank, m->block, m->took_us);
         if (one.error.empty() && (!digest || m->rank < 0))
             one.error = fmt::format("rank {}: the checksum of its image is none", m->rank);
+        if (one.error.empty() && !times)
+            one.error = fmt::format("rank {}: the times that it has measured are none", m->rank);
         if (one.error.empty()) {
             one.ranks = Ranks(m->rank).runs();
             one.images = {{m->bytes, *digest}};
+            one.blocks = times->blocks();
         }
         saved(said_[child], one);
     } else if (auto* m = std::get_if<wire::Images>(&answer)) {
@@ -229,11 +233,12 @@ void Tally::saved(Said& said, const wire::Images& images) {
     answers_.suspend_us = std::max(answers_.suspend_us, images.suspend_us);
     if (!images.error.empty()) return save_failed(images.error);
     auto ranks = Ranks::of(images.ranks);
-    if (!ranks || images.images.size() != ranks->count())
+    auto times = BlockTimes::of(images.blocks);
+    if (!ranks || images.images.size() != ranks->count() || !times)
         return save_failed("the protocol broke: images that are none");
     always(answers_.saved >= said.images.ranks.count(), "an answer that is counted less often than given");
     answers_.saved += ranks->count() - said.images.ranks.count();
-    said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs};
+    said.images = {std::move(*ranks), images.images, images.suspend_us, images.needs, std::move(*times)};
     told_.images_changed = true;
 }
 
@@ -266,6 +271,12 @@ wire::Images Tally::failed_images() const {
 std::set<Generation> Tally::needs() const {
     std::set<Generation> all;
     for (auto& [child, said] : said_) all.insert(said.images.needs.begin(), said.images.needs.end());
+    return all;
+}
+
+BlockTimes Tally::block_times() const {
+    BlockTimes all;
+    for (auto& [child, said] : said_) all.add(said.images.times);
     return all;
 }
 
@@ -310,6 +321,7 @@ wire::Images Tally::all_images() const {
     images.suspend_us = answers_.suspend_us;
     std::set<Generation> needed = needs();
     images.needs.assign(needed.begin(), needed.end());
+    images.blocks = block_times().blocks();
     in_order(all, images.images, [this](auto put) { each_image(put); });
     return images;
 }

@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+#include "tree/block_times.h"
 #include "tree/ranks.h"
 #include "tree/restart_phase.h"
 #include "tree/warnings.h"
@@ -86,6 +87,8 @@ class Tally {
     void each_log(F&& f) const;
     // Earlier generations that the images refer to.
     std::set<Generation> needs() const;
+    // How long the ranks took that have answered.
+    BlockTimes block_times() const;
 
   private:
     struct Sizes {
@@ -101,6 +104,7 @@ class Tally {
         std::vector<wire::ImageRecord> records;
         uint64_t suspend_us = 0;
         std::vector<Generation> needs;
+        BlockTimes times;
     };
     struct Said {
         Count closed, frozen, drained, captured, resumed, restored, finalized;

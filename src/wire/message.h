@@ -22,10 +22,11 @@
 #include "wire/one_of.h"
 #include "wire/program.h"
 #include "wire/renewal.h"
+#include "wire/times.h"
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 17;
+inline constexpr uint16_t kWireVersion = 18;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -401,10 +402,12 @@ struct Saved {
     std::string checksum;  // as the manifest wants it
     std::string error;     // empty = fine
     uint64_t suspend_us = 0;
-    std::vector<Generation> needs;  // earlier ones whose images this one refers to
+    std::vector<Generation> needs;    // earlier ones whose images this one refers to
+    uint32_t block = 0;               // of this rank (times.h)
+    std::vector<uint64_t> took_us{};  // in each phase; empty: it was not measured
     template <class F>
     void each(F&& f) {
-        f(epoch, rank, bytes, checksum, error, suspend_us, needs);
+        f(epoch, rank, bytes, checksum, error, suspend_us, needs, block, took_us);
     }
 };
 
@@ -417,9 +420,10 @@ struct Images {
     uint64_t suspend_us = 0;          // of the slowest
     std::vector<Generation> needs;    // of all
     std::string error;
+    std::vector<BlockTimes> blocks{};
     template <class F>
     void each(F&& f) {
-        f(epoch, ranks, images, suspend_us, needs, error);
+        f(epoch, ranks, images, suspend_us, needs, error, blocks);
     }
 };
 

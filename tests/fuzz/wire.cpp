@@ -33,8 +33,15 @@ Verdict run_frames(Input input) {
 }
 
 std::vector<Bytes> frame_seeds() {
-    wire::Saved image{
-        7, 3, 1ull << 40, "0123456789abcdef0123456789abcdef", "", 12, {Generation(1), Generation(2)}};
+    wire::Saved image{7,
+                      3,
+                      1ull << 40,
+                      "0123456789abcdef0123456789abcdef",
+                      "",
+                      12,
+                      {Generation(1), Generation(2)},
+                      3,
+                      {1, 2, 3, 4, 5}};
     wire::Group group{2, "node17", 64, "openmpi", "Open MPI 4.1.4", Generation(2), {{4, 2}}, {4711, 4712}};
     wire::Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     std::vector<wire::Message> messages = {
@@ -55,7 +62,8 @@ std::vector<Bytes> frame_seeds() {
         wire::Again{7, "a first synchronous send"},
         wire::Drained{7, 2, 100, 99, 1, 2},
         image,
-        wire::Images{7, {{0, 1}, {3, 1}}, {{9, {1}}, {5, {2}}}, 12, {Generation(1)}, ""},
+        wire::Images{
+            7, {{0, 1}, {3, 1}}, {{9, {1}}, {5, {2}}}, 12, {Generation(1)}, "", {{3, 2, {5}, {3}, {9}}}},
         wire::Restored{false, "no memory", 1, 6},
         wire::Phase{wire::RestartPhase::adopt, 3, 1, 2},
         wire::Launch{

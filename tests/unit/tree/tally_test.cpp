@@ -124,6 +124,7 @@ void expect_same(const Tally& flat, const Tally& deep) {
     EXPECT_EQ(sizes_of(flat), sizes_of(deep));
     EXPECT_EQ(images_of(flat), images_of(deep));
     EXPECT_EQ(flat.needs(), deep.needs());
+    EXPECT_EQ(flat.block_times(), deep.block_times());
     EXPECT_EQ(a.refusal.empty(), b.refusal.empty());
     EXPECT_EQ(a.save_error.empty(), b.save_error.empty());
     EXPECT_EQ(a.not_restored.has_value(), b.not_restored.has_value());
@@ -167,7 +168,13 @@ std::vector<Question> checkpoint() {
           [=](Random& random, int rank) {
               std::vector<Generation> needs;
               if (random() % 4 == 0) needs.push_back(Generation(1 + random() % 2));
-              return wire::Saved{kEpoch, rank, number(random), checksum(random()), "", number(random), needs};
+              // As if there were more of them: some share a block.
+              std::vector<uint64_t> took(random() % 9 ? wire::kTimedPhaseCount : 0);
+              for (uint64_t& one : took) one = number(random) / 100;
+              return wire::Saved{
+                  kEpoch, rank,           number(random), checksum(random()),
+                  "",     number(random), needs,          wire::block_of(static_cast<uint32_t>(rank), 200),
+                  took};
           }}},
         {wire::Resume{kEpoch}, {[](Random&, int) { return wire::Resumed{kEpoch}; }}},
     };

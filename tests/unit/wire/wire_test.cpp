@@ -18,7 +18,15 @@ Bytes bytes_of(const std::string& text) {
 }
 
 std::vector<Message> samples() {
-    Saved image{7, 3, 1ull << 40, "0123456789abcdef0123456789abcdef", "", 12, {Generation(1), Generation(2)}};
+    Saved image{7,
+                3,
+                1ull << 40,
+                "0123456789abcdef0123456789abcdef",
+                "",
+                12,
+                {Generation(1), Generation(2)},
+                3,
+                {1, 2, 3, 4, 1ull << 40}};
     Hello hello{"id", 5, 64, 4711, "node17", "openmpi", "Open MPI 4.1.4", Generation(2)};
     return {
         Clock{bytes_of(std::string("\0\1\2", 3))},
@@ -39,7 +47,13 @@ std::vector<Message> samples() {
         Drained{7, 2, 100, 99, 1, 2},
         Captured{7, 2},
         image,
-        Images{7, {{0, 1}, {3, 1}}, {{1ull << 40, Digest{1, 2}}, {5, {}}}, 12, {Generation(1)}, "why"},
+        Images{7,
+               {{0, 1}, {3, 1}},
+               {{1ull << 40, Digest{1, 2}}, {5, {}}},
+               12,
+               {Generation(1)},
+               "why",
+               {{3, 2, {1, 5}, {3, 4}, {2, 7}}}},
         Resumed{7, 1},
         ArrivedFinalize{1},
         Diagnosis{"MPI_Recv from 3", 5, 2},
