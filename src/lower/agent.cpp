@@ -37,8 +37,6 @@ namespace threads = split::threads;
 
 // Pace::busy: so long at first, longer without news.
 constexpr uint32_t kBusyTick = 300;  // us
-// One attempt to stop all threads; between attempts the agent pulls messages, so that senders come out.
-constexpr uint64_t kStopSlice = 2'000'000;  // ns
 // Threads that read a mapped image when a checkpoint waits for it.
 constexpr unsigned kHurry = 3;
 
@@ -203,6 +201,7 @@ void Agent::on(Event event, const wire::Message* message) {
         always(!facts_of(stage_).in_checkpoint || checkpoint_ || row->action == Action::begin ||
                    row->action == Action::begin_at_once,
                "a stage of a checkpoint that is not there");
+        if (checkpoint_) checkpoint_->times.enter(stage_, monotonic_ns());
         next = act(row->action, message);
     }
 }
@@ -231,36 +230,6 @@ void Agent::look() {
         default:
             break;
     }
-}
-
-void Agent::converge_and_freeze() {
-    if (!facts_of(stage_).in_checkpoint) return;
-    if (stage_ == Stage::converging) the_upper()->poll(monotonic_ns());
-    clock_out();
-    const char* why = checkpoint_->anywhere ? nullptr : the_upper()->give_up();
-    if (why && !checkpoint_->gave_up) {
-        checkpoint_->gave_up = true;
-        link_->send(wire::Again{checkpoint_->epoch, why});
-    }
-    // Helper commands that began while the ranks converged: the program runs on, up to its next MPI call.
-    if (stage_ == Stage::calming && helpers_.reached(monotonic_ns())) on(Event::calm);
-    if (stage_ == Stage::stopping) return stop_threads();
-    if ((stage_ != Stage::calming && stage_ != Stage::frozen) || checkpoint_->anywhere) return;
-    // Others may still be inside a send to this rank: pulling lets them out.
-    split::DrainReport ignored{};
-    the_upper()->drain(&ignored);
-}
-
-void Agent::stop_threads() {
-    always(checkpoint_.has_value(), "threads are stopped for no checkpoint");
-    threads::StopReport report = threads::stop_all(monotonic_ns() + kStopSlice);
-    split::DrainReport drained{};
-    if (!checkpoint_->anywhere) the_upper()->drain(&drained);
-    for (const auto& thread : report.missing) spdlog::debug("rank {}: {}", rank().number(), thread.where);
-    checkpoint_->not_stopped = std::move(report.missing);
-    if (!report.stopped) return;
-    checkpoint_->sent = drained.sent;
-    on(Event::stand);
 }
 
 void Agent::query() {
@@ -301,7 +270,7 @@ std::optional<Event> Agent::act(Action action, const wire::Message* message) {
         case Action::end_before_go:
             end_before_go();
         case Action::note_begin:
-            asked_ = Asked{std::get<wire::Begin>(*message), {}, {}};
+            asked_ = Asked{std::get<wire::Begin>(*message), {}, {}, monotonic_ns()};
             if (task_.pager) task_.pager->prefetch(kHurry);
             return stage_ == Stage::asked ? consider() : std::nullopt;
         case Action::keep_clock:
@@ -385,7 +354,7 @@ std::optional<Event> Agent::act_on_image(Action action, const wire::Message* mes
             return write(std::get<wire::Placed>(*message).begin);
         case Action::conclude:
             always(checkpoint_ && checkpoint_->work, "the end of a checkpoint that has done nothing");
-            link_->send(checkpoint_->work->conclude());
+            conclude();
             if (stage_ == Stage::running) checkpoint_.reset();
             break;
         case Action::leave:
@@ -492,33 +461,12 @@ void Agent::begin() {
     always(asked_ && !checkpoint_, "a checkpoint that begins unasked, or beside another one");
     Asked asked = std::move(*asked_);
     asked_.reset();
-    checkpoint_.emplace(asked.begin);
+    checkpoint_.emplace(asked.begin, asked.since);
     try {
         split::sample_memory_flags();  // now, while the program still runs: it costs 0.1 s per GiB
     } catch (const Error&) {           // then it is done, and reported, when the image is written
     }
     for (const wire::Clock& clock : asked.clock) hear_clock(clock);
-}
-
-void Agent::hear_clock(const wire::Clock& m) {
-    if (const char* why = the_upper()->inbox(m.bytes.data(), m.bytes.size()))
-        link_->send(wire::Refuse{checkpoint_->epoch, fmt::format("the protocol broke: {}", why)});
-}
-
-void Agent::clock_out() {
-    // Larger than any clock message (src/clock/messages.h splits tables into parts).
-    static char buffer[1 << 16];
-    while (size_t size = the_upper()->outbox(buffer, sizeof buffer)) {
-        auto* bytes = reinterpret_cast<const std::byte*>(buffer);
-        link_->send(wire::Clock{{bytes, bytes + size}});
-    }
-}
-
-void Agent::drain(const wire::Drain& m) {
-    always(the_upper() && checkpoint_, "messages are drained for no checkpoint");
-    split::DrainReport report{};
-    the_upper()->drain(&report);
-    link_->send(wire::Drained{m.epoch, m.round, report.sent, report.received, report.open});
 }
 
 std::optional<Event> Agent::capture() {
@@ -537,6 +485,15 @@ std::optional<Event> Agent::capture() {
     }
     if (saving.shared()) return Event::sized;
     return write({});
+}
+
+void Agent::conclude() {
+    wire::Saved answer = checkpoint_->work->conclude();
+    if (const Saving* saving = checkpoint_->saving) {
+        answer.block = wire::block_of(rank().number(), task_.facts.size);
+        answer.took_us = checkpoint_->times.in_us(saving->suspend_ns(), saving->save_ns());
+    }
+    link_->send(answer);
 }
 
 std::optional<Event> Agent::hop() {

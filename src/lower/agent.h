@@ -22,6 +22,7 @@
 #include "lower/increments.h"
 #include "lower/mpi_start.h"
 #include "lower/own_words.h"
+#include "lower/rank_times.h"
 #include "lower/restart.h"
 #include "lower/saving.h"
 #include "split/threads/stop.h"
@@ -88,6 +89,7 @@ class Agent {
     std::optional<Event> capture();
     std::optional<Event> write(std::optional<uint64_t> place);
     void meet(const wire::Message& order);
+    void conclude();
     void say_frozen();
     void say_log(const wire::AskLog& question);
     void say_log_size();
@@ -110,10 +112,12 @@ class Agent {
         wire::Begin begin;
         std::vector<wire::Clock> clock;
         std::string refusal;
+        uint64_t since;  // ns
     };
     // One checkpoint, from its beginning here until the program goes on and nobody writes.
     struct Checkpoint {
-        explicit Checkpoint(const wire::Begin& begin) : epoch(begin.epoch), anywhere(begin.anywhere) {}
+        Checkpoint(const wire::Begin& begin, uint64_t since)
+            : epoch(begin.epoch), anywhere(begin.anywhere), times(since, begin.anywhere) {}
         uint32_t epoch;
         bool anywhere;         // no safe state was looked for: the library below may be in any
         wire::Bytes orders;    // of the exchange, then
@@ -123,6 +127,7 @@ class Agent {
         std::unique_ptr<Together> work;  // from Save or Renew on: one of the two
         Saving* saving = nullptr;
         Hop* hop = nullptr;
+        RankTimes times;
     };
 
     Rank rank() const { return task_.facts.rank(); }

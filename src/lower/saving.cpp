@@ -81,12 +81,14 @@ void Saving::capture() {
         if (!order_.copies.empty()) begin_stream();
         if (rests_) return;
         prepare_together();
+        const uint64_t alone_since = monotonic_ns();
         image::Identity identity{who_.job, order_.generation.number(), who_.rank, who_.size};
         const auto lowest = Rank::among(order_.lowest, who_.size);
         if (!lowest || *lowest > who_.rank) fail("the node daemon has not said which ranks are on this node");
         captured_ = capture_image({order_.directory, identity, *lowest, who_.program, options_, who_.key,
                                    who_.files, who_.node, who_.cpu},
                                   order_.copies.empty() ? last_ : none_);
+        suspend_ns_ = monotonic_ns() - alone_since;
     } catch (const std::exception& error) {
         note(error.what());
     }
@@ -97,12 +99,17 @@ std::vector<std::string> Saving::write(std::optional<uint64_t> begin) {
     always(captured_ && captured_->image, "an image that is written before it is captured");
     CapturedImage captured = std::move(*captured_);
     captured_.reset();
-    saved_.suspend_us = (monotonic_ns() - began_) / 1000;
+    writes_since_ = monotonic_ns();
+    saved_.suspend_us = (writes_since_ - began_) / 1000;
     try {
         if (begin) captured.image->writer().place(*begin);
         write_image(captured);
         image_ = std::move(captured.image);
         covered_ = std::move(captured.covered);
+        if (options_.forked) {
+            const uint64_t forked = monotonic_ns();
+            suspend_ns_ += forked - std::exchange(writes_since_, forked);
+        }
         return std::move(captured.warnings);
     } catch (const std::exception& error) {
         note(error.what());
@@ -145,6 +152,7 @@ wire::Saved Saving::conclude() {
     }
     image_.reset();
     whole_ = !failed();
+    if (writes_since_ > 0) save_ns_ = monotonic_ns() - writes_since_;
     return std::move(saved_);
 }
 

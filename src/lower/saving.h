@@ -56,6 +56,10 @@ class Saving : public Together {
     void let_child_go() { image_->child().let_go(); }
     // Has the child ended, or does it have to (memory runs short)?
     bool child_done() override;
+    // How long this rank was being captured once it had met the others, until the program could go on; and
+    // how long it wrote then, once it has concluded.
+    uint64_t suspend_ns() const { return suspend_ns_; }
+    uint64_t save_ns() const { return save_ns_; }
     // The image is complete and remembered, or removed; the answer for the root.
     wire::Saved conclude() override;
 
@@ -69,6 +73,7 @@ class Saving : public Together {
     const bool alone_;
     LastImage& last_;
     const uint64_t began_;  // ns
+    uint64_t suspend_ns_ = 0, save_ns_ = 0, writes_since_ = 0;
     image::SaveOptions options_;
     std::unique_ptr<split::shared::Roster> roster_;  // while ranks capture
     std::optional<CapturedImage> captured_;          // from capture() to write()
