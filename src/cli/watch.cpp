@@ -7,6 +7,7 @@
 #include <optional>
 
 #include "base/text.h"
+#include "journal/ranks.h"
 #include "journal/reader.h"
 #include "tree/channel.h"
 
@@ -20,6 +21,11 @@ constexpr int64_t kGoneMs = 1000;  // nobody reachable, nothing new: it is over
 constexpr double kNextLife = 30;   // seconds after its pause, for a supervisor to begin another life
 
 bool shown(const journal::Event& event) {
+    if (event.kind == journal::Kind::ranks) {
+        const journal::RanksTook took = journal::ranks_took(event);
+        const journal::RanksTook::Phase* longest = took.longest_wait();
+        return longest != nullptr && longest->excess() >= kShortPhase;
+    }
     return event.kind != journal::Kind::phase || journal::number_in(event, "seconds") >= kShortPhase;
 }
 

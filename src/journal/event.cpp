@@ -10,6 +10,7 @@
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/text.h"
+#include "journal/ranks.h"
 
 namespace fermata::journal {
 namespace {
@@ -35,6 +36,7 @@ constexpr struct {
     {Kind::given_up, "given-up"},
     {Kind::injected, "injected"},
     {Kind::log, "log"},
+    {Kind::ranks, "ranks"},
 };
 
 constexpr size_t kMostText = 2000;  // of a field that is a line for people
@@ -109,6 +111,15 @@ std::string what_became_of_copy(const std::string& what) {
     if (what == "ended") return "its copy has ended";
     if (what == "leads") return "its copy has its place";
     return "its copy: " + what;
+}
+
+std::string about_ranks(const RanksTook& took) {
+    const RanksTook::Phase* longest = took.longest_wait();
+    if (longest == nullptr) return "no times of ranks";
+    return fmt::format("the slowest: rank {}{}, {}: {:.3f} s (all ranks on average {:.3f} s)",
+                       longest->slowest[longest->worst()],
+                       longest->host.empty() ? "" : " on " + visible(longest->host), visible(longest->name),
+                       longest->seconds[longest->worst()], longest->mean);
 }
 
 }  // namespace
@@ -225,6 +236,8 @@ std::string sentence(const Event& event) {
         case Kind::log:
             return fmt::format("rank {:.0f}: {} of its message log are in files, {} in memory",
                                number("rank"), size_of("spilled"), size_of("held"));
+        case Kind::ranks:
+            return about_ranks(ranks_took(event));
         case Kind::renewal:
             return fmt::format("renewal: {}", text("line"));
         case Kind::checkpoint:

@@ -80,6 +80,10 @@ void take(History& history, const Event& event) {
             break;
         case Kind::request:
             life.phases.clear();
+            life.took = {};
+            break;
+        case Kind::ranks:
+            life.took = ranks_took(event);
             break;
         case Kind::masked:  // nothing was lost
             life.masked.push_back(masked_of(event));
@@ -91,6 +95,7 @@ void take(History& history, const Event& event) {
             break;
         case Kind::checkpoint:
             life.checkpoints.push_back(checkpoint_of(event, std::exchange(life.phases, {})));
+            life.checkpoints.back().took = std::exchange(life.took, {});
             break;
         case Kind::copy:
             life.copies.push_back({text_in(event, "generation"), text_in(event, "level"),

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "journal/event.h"
+#include "journal/ranks.h"
 
 namespace fermata::journal {
 
@@ -25,6 +26,7 @@ struct CheckpointTaken {
     int64_t end = 0;
     double bytes = 0, seconds = 0, standing = 0, behind = 0, bandwidth = 0, cost = 0;
     std::vector<PhaseTaken> phases;
+    RanksTook took;  // each rank for itself
 
     // When the ranks had been captured: what they did since is not in it.
     int64_t captured() const { return end - static_cast<int64_t>(behind * 1000); }
@@ -66,6 +68,7 @@ struct Life {
     std::vector<Failure> losses;
     std::vector<Masked> masked;
     std::vector<PhaseTaken> phases;  // of a checkpoint whose end is not there (yet)
+    RanksTook took;                  // of that
 
     // The failure that ended it, if one did: a loss, or an end with another code than 0, 85 and 143.
     std::optional<Failure> failure() const;

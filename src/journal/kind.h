@@ -21,7 +21,8 @@ enum class Kind {
     end,
     restart,
     given_up,
-    log
+    log,
+    ranks
 };
 const char* name_of(Kind kind);
 std::optional<Kind> kind_of(const std::string& word);

@@ -41,7 +41,9 @@ void Metrics::try_to_write(int64_t now) noexcept try {
 void Metrics::hear(const journal::Event& event) noexcept try {
     numbers_.hear(event);
     // Phases come in rows, before the checkpoint that they belong to.
-    if (event.kind != journal::Kind::phase && event.kind != journal::Kind::request) try_to_write(now_ms());
+    if (event.kind != journal::Kind::phase && event.kind != journal::Kind::request &&
+        event.kind != journal::Kind::ranks)
+        try_to_write(now_ms());
 } catch (...) {  // no memory
 }
 

@@ -162,6 +162,7 @@ void Numbers::hear(const Event& event) {
         case Kind::request:
         case Kind::injected:
         case Kind::log:
+        case Kind::ranks:
         case Kind::renewal:
         case Kind::given_up:
             return;

@@ -26,6 +26,12 @@ Verdict run_journal(Input input) {
     size_t events = 0;
     for (const journal::History& job : journal::histories(contents.events)) {
         events += job.events;
+        for (const journal::Life& life : job.lives)
+            for (const journal::CheckpointTaken& one : life.checkpoints)
+                for (const journal::RanksTook::Phase& phase : one.took.phases)
+                    require(phase.seconds.size() == one.took.blocks && phase.excess() >= 0 &&
+                                phase.slowest.size() == one.took.blocks,
+                            "times of blocks that are none");
         require(!(job.running() < 0), "ranks that ran for less than no time");
         for (size_t i = 0; i <= job.lives.size(); ++i)
             require(job.lost_after(i) >= 0, "less than no work was lost");
@@ -57,6 +63,15 @@ std::vector<Bytes> journal_seeds() {
     for (const nlohmann::json& one : fields)
         text +=
             journal::to_line({static_cast<journal::Kind>(kind++), 0x1234567890abcdef, 1764147600123, one});
+    text += journal::to_line(
+        {journal::Kind::ranks,
+         0x1234567890abcdef,
+         1764147600123,
+         {{"generation", "gen-000003"},
+          {"ranks", 3},
+          {"blocks", 3},
+          {"phases",
+           {{"save", {{"seconds", {1.5, 0.1, 2}}, {"slowest", {0, 1, 2}}, {"mean", 1.2}, {"host", "b"}}}}}}});
     return {Bytes(text.begin(), text.end())};
 }
 

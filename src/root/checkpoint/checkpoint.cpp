@@ -10,6 +10,7 @@
 #include "base/invariant.h"
 #include "base/log.h"
 #include "base/text.h"
+#include "root/checkpoint/times.h"
 #include "tree/channel.h"
 
 namespace fermata::root {
@@ -305,6 +306,7 @@ void Checkpoint::commit() {
     attempt_.generation.manifest = std::move(contents);
     attempt_.outcome.bytes = attempt_.generation.bytes();
     attempt_.saved = std::move(*attempt_.generation.manifest);
+    attempt_.times = tally_.block_times();
     attempt_.generation = {};
     attempt_.begun = false;
 }
@@ -360,11 +362,24 @@ journal::Measured Checkpoint::what_was_measured(double ended) const {
     return one;
 }
 
+void Checkpoint::note_times() {
+    auto host_of = [this](Rank rank) {
+        for (const Job::Daemon& daemon : job_.daemons())
+            if (daemon.ranks.contains(static_cast<int32_t>(rank.number()))) return daemon.host;
+        return std::string();
+    };
+    nlohmann::json fields = times_for_journal(attempt_.times, job_.ranks(), host_of);
+    if (fields.is_null()) return;
+    fields["generation"] = attempt_.outcome.generation.name();
+    job_.note(journal::Kind::ranks, std::move(fields));
+}
+
 // Notes the result, and what it means for the next one.
 void Checkpoint::conclude() {
     always(!attempt_.begun && attempt_.saved.generation > 0, "the end of a checkpoint that is not committed");
     Outcome& now = attempt_.outcome;
     const double ended = monotonic_s();
+    note_times();
     now.seconds = monotonic_s() - attempt_.start;
     now.measured = what_was_measured(ended);
     const bool memory = attempt_.level == store::LevelName::memory,

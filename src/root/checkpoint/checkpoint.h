@@ -80,6 +80,7 @@ class Checkpoint {
         store::GenerationInfo generation;
         store::Manifest saved;  // once it is committed
         store::Parts parts;     // files of several images
+        tree::BlockTimes times;
     };
     void phases(const Request& request);
     void wait_for_start(const Request& request, double end);
@@ -107,6 +108,7 @@ class Checkpoint {
     store::Manifest manifest() const;
     void resume(bool stop);
     void conclude();
+    void note_times();
     journal::Measured what_was_measured(double ended) const;
     void take_back(const std::string& why);
 

@@ -99,6 +99,67 @@ TEST(History, AJournalWhoseBeginningIsGone) {
     EXPECT_EQ(all[0].lives.at(0).failure()->why, "x");
 }
 
+json times(json seconds, json slowest, double mean = 0) {
+    return {{"seconds", std::move(seconds)}, {"slowest", std::move(slowest)}, {"mean", mean}, {"host", "b"}};
+}
+
+TEST(History, TimesOfRanksAreThoseOfTheCheckpointThatFollows) {
+    Journal j;
+    j.at(0, Kind::start)
+        .at(1, Kind::ranks, {{"ranks", 2}, {"blocks", 2}, {"phases", {{"save", times({1, 2}, {0, 1})}}}})
+        .at(2, Kind::request)
+        .at(3, Kind::checkpoint, {{"ok", true}})
+        .at(4, Kind::request)
+        .at(5, Kind::ranks,
+            {{"ranks", 200},
+             {"blocks", 64},
+             {"phases",
+              {{"save", times(json(std::vector<double>(64, 0.5)), json(std::vector<int>(64, 150)), 0.25)}}}})
+        .at(6, Kind::checkpoint, {{"ok", true}})
+        .at(7, Kind::checkpoint, {{"ok", true}});
+    const History job = histories(j.events).at(0);
+    const auto& made = job.lives.at(0).checkpoints;
+    EXPECT_TRUE(made.at(0).took.phases.empty());  // they were of one that came to no end
+    const RanksTook& took = made.at(1).took;
+    ASSERT_EQ(took.phases.size(), 1u);
+    EXPECT_EQ(took.ranks, 200);
+    EXPECT_EQ(took.first_of(0), 0);
+    EXPECT_EQ(took.first_of(1), 4);  // 3 * 64 / 200 is 0
+    EXPECT_EQ(took.first_of(64), 200);
+    EXPECT_EQ(took.longest_wait()->excess(), 0.25);
+    EXPECT_EQ(took.longest_wait()->host, "b");
+    EXPECT_TRUE(made.at(2).took.phases.empty());
+}
+
+// Lists are as long as there are blocks, whatever is in the file.
+TEST(History, TimesOfRanksThatCannotBeAreLeftOut) {
+    const json good = times({1, 2}, {0, 1}), many = json(std::vector<int>(65, 1));
+    auto took = [](json ranks, json blocks, json phases) {
+        return ranks_took(
+            {Kind::ranks,
+             7,
+             0,
+             {{"ranks", std::move(ranks)}, {"blocks", std::move(blocks)}, {"phases", std::move(phases)}}});
+    };
+    EXPECT_EQ(took(2, 2, {{"a", good}}).phases.size(), 1u);
+    for (const json& bad :
+         {times({1}, {0, 1}), times({1, 2}, {0}), times({1, 2}, {0, 2}), times({1, 2}, {0, -1}),
+          times({1, -2}, {0, 1}), times({1, 1e300}, {0, 1}), times({1, "2"}, {0, 1}), times(1, 2),
+          json::object({{"seconds", {1, 2}}}), json(5), json()})
+        EXPECT_EQ(took(2, 2, {{"a", bad}, {"b", good}}).phases.size(), 1u) << bad;
+    for (const json& number : {json(0), json(-1), json(1e300), json("2"), json()}) {
+        EXPECT_TRUE(took(number, 2, {{"a", good}}).phases.empty()) << number;
+        EXPECT_TRUE(took(2, number, {{"a", good}}).phases.empty()) << number;
+    }
+    EXPECT_TRUE(took(65, 65, {{"a", times(many, many)}}).phases.empty());
+    EXPECT_TRUE(took(2, 2, {1, 2}).phases.empty());
+    EXPECT_EQ(took(2, 2, {{"a", times({1, 2}, {0, 1}, 1e300)}}).phases.at(0).mean, 2);
+    json crowd = json::object();
+    for (int i = 0; i < 1000; ++i) crowd["phase" + std::to_string(i)] = good;
+    EXPECT_LE(took(2, 2, crowd).phases.size(), 32u);
+    EXPECT_EQ(RanksTook().longest_wait(), nullptr);
+}
+
 TEST(History, NumbersThatCannotBe) {
     Journal j;
     j.at(0, Kind::start, {{"ranks", 1e300}, {"name", 5}, {"command", "x"}})

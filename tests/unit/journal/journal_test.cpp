@@ -44,9 +44,9 @@ Event event(Kind kind, nlohmann::json fields = nlohmann::json::object()) {
 }
 
 TEST(JournalLine, ComesBackAsItWas) {
-    for (Kind kind :
-         {Kind::start, Kind::running, Kind::request, Kind::phase, Kind::checkpoint, Kind::copy, Kind::masked,
-          Kind::replica, Kind::injected, Kind::loss, Kind::end, Kind::restart, Kind::given_up}) {
+    for (Kind kind : {Kind::start, Kind::running, Kind::request, Kind::phase, Kind::checkpoint, Kind::copy,
+                      Kind::masked, Kind::replica, Kind::injected, Kind::loss, Kind::end, Kind::restart,
+                      Kind::given_up, Kind::log, Kind::ranks}) {
         Event one =
             event(kind, {{"name", "a \"b\"\n\x01 ü"}, {"bytes", 1ull << 50}, {"ok", true}, {"list", {1, 2}}});
         std::string line = to_line(one);

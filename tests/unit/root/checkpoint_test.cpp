@@ -32,6 +32,43 @@ TEST(Checkpoint, AGoodOneIsCommittedAndTheJobGoesOn) {
     EXPECT_EQ(scene.checkpoint.newest(), Generation(2));
 }
 
+// One block a rank, each as slow in the last phase as is said here.
+wire::BlockTimes times_of(int32_t rank, uint64_t save_us) {
+    const auto block = static_cast<uint32_t>(rank);
+    return {block, 1, {1000, 200, 0, 0, save_us}, {rank, rank, rank, rank, rank}, {1000, 200, 0, 0, save_us}};
+}
+
+TEST(Checkpoint, TheJournalHearsWhatRanksTookIfAllHaveSaidIt) {
+    Scene scene;
+    scene.job.times[0] = {times_of(0, 100'000), times_of(1, 2'000'000)};
+    scene.job.times[1] = {times_of(2, 300'000)};
+    EXPECT_TRUE(scene.take().ok);
+    ASSERT_EQ(scene.job.of_ranks.size(), 1u);
+    const nlohmann::json phase = {
+        {"seconds", {0.1, 2.0, 0.3}}, {"slowest", {0, 1, 2}}, {"mean", 0.8}, {"host", "a"}};
+    const nlohmann::json& event = scene.job.of_ranks[0];
+    EXPECT_EQ(event.at("phases").at("save"), phase);
+    EXPECT_EQ(event.at("phases").size(), 3u);  // nobody had a part in the others
+    EXPECT_EQ(event.at("generation"), "gen-000001");
+    EXPECT_EQ(event.at("ranks"), 3);
+    EXPECT_EQ(event.at("blocks"), 3);
+    // A rank that is none of its block, one that the job does not have, and one that is missing.
+    using Times = std::vector<wire::BlockTimes>;
+    for (const Times& others : {Times{times_of(1, 5)}, Times{times_of(3, 5)}, Times{}}) {
+        scene.job.times[1] = others;
+        EXPECT_TRUE(scene.take().ok);
+    }
+    wire::BlockTimes lies = times_of(2, 5);
+    lies.slowest[0] = 1;
+    scene.job.times[1] = {lies};
+    EXPECT_TRUE(scene.take().ok);
+    EXPECT_EQ(scene.job.of_ranks.size(), 1u);
+    // A list of times that is none is no answer.
+    lies.slowest.pop_back();
+    scene.job.times[1] = {lies};
+    EXPECT_FALSE(scene.take().ok);
+}
+
 TEST(Checkpoint, WithStopTheRanksAreToldToLeaveOnceItIsCommitted) {
     Scene scene;
     EXPECT_TRUE(scene.take(true).ok);

@@ -26,8 +26,9 @@ class FakeJob : public Job {
     Fault fault = Fault::none;
     std::function<void()> at_fault;  // besides
     bool synchronous = false;
-    uint32_t on_their_way = 0;  // rounds of drain that find something
-    std::string no_renewal;     // why its ranks cannot get new lower halves
+    std::vector<wire::BlockTimes> times[2];  // that its nodes say with the images
+    uint32_t on_their_way = 0;               // rounds of drain that find something
+    std::string no_renewal;                  // why its ranks cannot get new lower halves
     uint32_t worlds = 0;
     int renewals = 0;  // that the launcher has heard of
 
@@ -35,6 +36,7 @@ class FakeJob : public Job {
     std::vector<wire::Message> told;
     std::vector<std::string> phases;
     std::vector<std::string> noted;
+    std::vector<nlohmann::json> of_ranks;  // events
     int commits = 0;
     template <class M>
     std::vector<M> all() const {
@@ -116,7 +118,12 @@ class FakeJob : public Job {
         checkpoint->pump_clock();
     }
     void watch() override {}
-    void note(journal::Kind, nlohmann::json fields) override { noted.push_back(fields["phase"]); }
+    void note(journal::Kind kind, nlohmann::json fields) override {
+        if (kind == journal::Kind::ranks)
+            of_ranks.push_back(std::move(fields));
+        else
+            noted.push_back(fields["phase"]);
+    }
     void entered(int, const std::string& phase) override {
         phases.push_back(phase);
         if (phase == "request" && fails("request")) now.running = fault != Fault::silence;
@@ -197,8 +204,8 @@ class FakeJob : public Job {
                 std::ofstream(order.directory + "/" + image::image_name(Rank(rank))) << "image";
         if (fails_at == "commit" && fault == Fault::error)
             std::filesystem::remove(order.directory + "/" + image::image_name(Rank(1)));
-        answers_.push_back({1, wire::Images{epoch_, {{0, 2}}, {{5, {}}, {5, {}}}, 10, {}, ""}});
-        answers_.push_back({2, wire::Images{epoch_, {{2, 1}}, {{5, {}}}, 10, {}, ""}});
+        answers_.push_back({1, wire::Images{epoch_, {{0, 2}}, {{5, {}}, {5, {}}}, 10, {}, "", times[0]}});
+        answers_.push_back({2, wire::Images{epoch_, {{2, 1}}, {{5, {}}}, 10, {}, "", times[1]}});
     }
     void renew() {
         if (fails_at == "renew" && fault == Fault::error)
