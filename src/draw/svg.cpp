@@ -82,6 +82,13 @@ void Svg::rect(double x, double y, double width, double height, std::string_view
                            number(x), number(y), number(width), number(height), closed("rect", tip));
 }
 
+void Svg::cell(Point at, Point size, std::string_view kind, const std::string& tip, const Value& value) {
+    shapes_ += fmt::format(
+        "<rect data-k=\"{}\" data-v=\"{}\" class=\"{}\" x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\"{}",
+        escaped(value.name), value.value, kind, number(at.x), number(at.y), number(size.x), number(size.y),
+        closed("rect", tip));
+}
+
 void Svg::line(Point from, Point to, std::string_view kind) {
     shapes_ += fmt::format("<line class=\"{}\" x1=\"{}\" y1=\"{}\" x2=\"{}\" y2=\"{}\"/>\n", kind,
                            number(from.x), number(from.y), number(to.x), number(to.y));

@@ -27,6 +27,12 @@ class Svg {
     // `tip`: shown under a pointer; "" = none.
     void rect(double x, double y, double width, double height, std::string_view kind,
               const std::string& tip = "");
+    // One of a table of values: a number that names itself, for those who read the page by a program.
+    struct Value {
+        std::string name;
+        double value = 0;
+    };
+    void cell(Point at, Point size, std::string_view kind, const std::string& tip, const Value& value);
     void line(Point from, Point to, std::string_view kind);
     void curve(const std::vector<Point>& points, std::string_view kind);
     void dot(Point at, std::string_view kind, const std::string& tip = "");

@@ -12,6 +12,7 @@
 #include "predict/source.h"
 #include "report/html.h"
 #include "report/phases.h"
+#include "report/ranks.h"
 #include "report/timeline.h"
 
 namespace fermata::report {
@@ -236,6 +237,8 @@ std::string page(const History& job, double floor) {
     text += "<h2>Bandwidth</h2>\n" + bandwidths(job, floor);
     if (const std::string nodes = nodes_map(job); !nodes.empty())
         text += "<h2>Nodes that came last in a phase</h2>\n" + nodes;
+    if (const std::string ranks = ranks_map(job); !ranks.empty())
+        text += "<h2>Ranks in the phases of checkpoints</h2>\n" + ranks + slowest_ranks(job);
     text += "<h2>Who waits for whom</h2>\n" + waits(job);
     return text + "</body>\n</html>\n";
 }

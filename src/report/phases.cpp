@@ -3,13 +3,13 @@
 #include <fmt/core.h>
 
 #include <algorithm>
-#include <cmath>
 #include <map>
 #include <vector>
 
 #include "base/text.h"
 #include "draw/chart.h"
 #include "report/html.h"
+#include "report/shades.h"
 
 namespace fermata::report {
 namespace {
@@ -17,24 +17,7 @@ namespace {
 constexpr const char* kPhases[] = {"request", "targets", "converge", "freeze",
                                    "drain",   "suspend", "commit",   "resume"};
 constexpr size_t kPhaseCount = std::size(kPhases);
-constexpr double kLeft = 190, kWidth = 1100, kCell = 22;
-constexpr int kShades = 7;
-
-// 0 below a millisecond, then one more for each factor of about five.
-int shade(double seconds) {
-    if (!(seconds > 1e-3)) return 0;
-    return std::clamp(1 + static_cast<int>(std::log(seconds / 1e-3) / std::log(5.0)), 0, kShades - 1);
-}
-
-void scale_of_shades(draw::Svg& svg, double y) {
-    svg.text({4, y + 11}, "seconds, at least:", "dim");
-    for (int i = 0; i < kShades; ++i) {
-        const std::string kind = fmt::format("h{}", i);
-        svg.rect(kLeft + i * 90, y, 18, 14, kind);
-        svg.text({kLeft + i * 90 + 22, y + 11}, i == 0 ? "0" : human_duration(1e-3 * std::pow(5, i - 1)),
-                 "dim");
-    }
-}
+constexpr double kLeft = 190, kWidth = 1100;
 
 std::vector<const journal::CheckpointTaken*> with_phases(const journal::History& job) {
     std::vector<const journal::CheckpointTaken*> all;
@@ -78,8 +61,7 @@ std::string heat_map(const journal::History& job) {
             for (const journal::PhaseTaken& phase : one.phases)
                 if (phase.name == rows[row]) sum += phase.seconds, newest = &phase;
             if (newest)
-                svg.rect(x, 14 + kCell * static_cast<double>(row), room - 1, kCell - 2,
-                         fmt::format("h{}", shade(sum)),
+                svg.rect(x, 14 + kCell * static_cast<double>(row), room - 1, kCell - 2, shade(sum),
                          fmt::format("{}: {} {}{}", one.ok ? one.generation : "not made", rows[row],
                                      human_duration(sum),
                                      newest->last.empty() ? "" : ", the last on " + newest->last));
@@ -87,7 +69,7 @@ std::string heat_map(const journal::History& job) {
         if (!one.ok) svg.rect(x, bottom, room - 1, 4, "lost", one.line);
     }
     svg.text({4, bottom + 14}, "checkpoints, oldest left; red: not made", "dim");
-    scale_of_shades(svg, bottom + 30);
+    scale_of_shades(svg, kLeft, bottom + 30);
     return svg.inner();
 }
 
@@ -123,14 +105,13 @@ std::string nodes_map(const journal::History& job) {
         svg.text({4, y + 14}, visible(node).substr(0, 26));
         for (size_t i = 0; i < kPhaseCount; ++i)
             if (row.counts[i] > 0)
-                svg.rect(kLeft + room * static_cast<double>(i), y, room - 2, kCell - 2,
-                         fmt::format("h{}", shade(row.sums[i])),
+                svg.rect(kLeft + room * static_cast<double>(i), y, room - 2, kCell - 2, shade(row.sums[i]),
                          fmt::format("{}: the last in {} of {} checkpoints, {} in all", node, kPhases[i],
                                      row.counts[i], human_duration(row.sums[i])));
         y += kCell;
     }
     if (left_out > 0) svg.text({4, y + 14}, fmt::format("and {} more nodes, each for less", left_out), "dim");
-    scale_of_shades(svg, y + 24);
+    scale_of_shades(svg, kLeft, y + 24);
     return svg.inner();
 }
 

@@ -3,7 +3,8 @@
  * not depend on it), until the file STEADY_GO exists. With STEADY_PID a rank ends when its process has
  * another number than in the beginning.
  *
- *   steady STEPS MIB */
+ *   steady STEPS MIB [RANK MORE LATE]      rank RANK has MORE MiB, every page of which each step changes, and
+ *                                          is LATE microseconds late in each step, until STEADY_GO exists */
 #include "hold.h"
 
 int main(int argc, char** argv) {
@@ -18,7 +19,13 @@ int main(int argc, char** argv) {
     MPI_Comm_size(MPI_COMM_WORLD, &size);
     unsigned long long *memory = malloc(words * 8), random = 88172645463325252ull + (unsigned)rank;
     for (size_t i = 0; i < words; ++i) memory[i] = i * 2654435761u + (unsigned)rank;
+    int slow = argc > 5 && rank == atoi(argv[3]);
+    size_t more = slow ? strtoull(argv[4], 0, 10) << 17 : 0;
+    useconds_t late = slow ? (useconds_t)atoi(argv[5]) : 0;
+    unsigned long long* heavy = malloc(more * 8 + 8);
+    for (size_t i = 0; i < more; ++i) heavy[i] = i * 2654435761u;
     for (int step = 0; step < steps; ++step) {
+        for (size_t i = 0; i < more; i += 512) heavy[i] += (unsigned)step;
         unsigned long long got[8], sum;
         for (int i = 0; i < 20; ++i) {
             random ^= random << 13, random ^= random >> 7, random ^= random << 17;
@@ -39,10 +46,11 @@ int main(int argc, char** argv) {
             fflush(stdout);
         }
         CHECK(!me || getpid() == me);
-        if (pause && go && access(go, F_OK) == 0) pause = 0;
-        if (pause) usleep(pause);
+        if ((pause || late) && go && access(go, F_OK) == 0) pause = late = 0;
+        if (pause || late) usleep(pause + late);
     }
     hash_bytes(memory, words * 8);
+    hash_bytes(heavy, more * 8);
     verdict("steady");
     MPI_Finalize();
     return 0;

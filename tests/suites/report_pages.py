@@ -46,6 +46,15 @@ def large(directory):
                 add(seconds + 0.01, "phase", phase=phase, seconds=seconds, generation=name,
                     last="node-317" if slow else f"node-{(k * 37) % 500}",
                     **({"waits": "rank 6341 on node-317: MPI_Recv from rank 6342\nrank 9 on node-0: MPI_Allreduce"} if slow else {}))
+            times = lambda longest: {"seconds": [round(longest * (0.5 + (b * 7 + k) % 13 / 40), 4) for b in range(64)],
+                                     "slowest": [(b * 10000 + 5000) // 64 for b in range(64)], "mean": round(longest / 2, 4)}
+            took = {name: times(longest) for name, longest in (("converge", 0.2), ("freeze", 0.04), ("drain", 0.01),
+                                                               ("suspend", 0.3), ("save", 5 + k % 5))}
+            if k % 9 == 0:  # rank 6341 is of block 40
+                took["converge"]["seconds"][40], took["converge"]["slowest"][40] = 3.9, 6341
+            for phase in took.values():
+                phase["host"] = "node-317" if max(phase["seconds"]) == phase["seconds"][40] else "node-12"
+            add(0, "ranks", generation=name, ranks=10000, blocks=64, phases=took)
             add(0, "checkpoint", ok=True, generation=name, level="memory", origin="interval", bytes=40 << 40, seconds=7.0,
                 standing=6.5, behind=0.0, cost=6.5, bandwidth=(40 << 40) / (6 + k % 5), line=name)
             if k % 3 == 0:

@@ -17,6 +17,7 @@ import sys
 
 from harness import PROGRAMS, Job, Scratch, call, check
 
+PHASES = ("converge", "freeze", "drain", "suspend", "save")
 VOID = {"meta", "rect", "line", "polyline", "circle", "img", "br"}
 
 
@@ -86,6 +87,39 @@ def lives_of(events):
     return lives
 
 
+def times_of_ranks(events):
+    """The numbers of the map of ranks and of the table of the slowest. One block a rank: these jobs are small."""
+    checkpoints, took = [], None
+    for event in events:
+        if event["event"] == "ranks":
+            took = event
+        elif event["event"] == "checkpoint":
+            checkpoints += [took] if took and event["ok"] else []
+            took = None
+    good = sum(event["event"] == "checkpoint" and event["ok"] for event in events)
+    check(len(checkpoints) == good, f"times of ranks of {len(checkpoints)} checkpoints of {good}")
+    ranks = range(checkpoints[0]["ranks"])
+    seconds = lambda one, name, rank: one["phases"].get(name, {"seconds": [0] * len(ranks)})["seconds"][rank]
+    for one in checkpoints:
+        check(one["blocks"] == one["ranks"], f"{one}")
+        for name, phase in one["phases"].items():
+            check(name in PHASES and phase["slowest"] == list(ranks), f"{one}")
+    rows = {}
+    for one in checkpoints:
+        for name, phase in one["phases"].items():
+            slowest = phase["slowest"][phase["seconds"].index(max(phase["seconds"]))]
+            times, sum_, mean = rows.get((name, slowest), (0, 0, 0))
+            rows[name, slowest] = times + 1, sum_ + max(phase["seconds"]), mean + phase["mean"]
+    rows = sorted(sorted(rows.items()), key=lambda row: row[1][2] - row[1][1])[:10]
+    return {
+        "ranks.checkpoints": [good],
+        **{f"ranks.{name}": [sum(seconds(one, name, rank) for one in checkpoints) for rank in ranks] for name in PHASES},
+        "ranks.checkpoint": [sum(seconds(one, name, rank) for name in PHASES) for one in checkpoints[-60:] for rank in ranks],
+        "slowest.rank": [rank for (_, rank), _ in rows],
+        **{f"slowest.{name}": [row[k] for _, row in rows] for k, name in enumerate(("times", "seconds", "mean"))},
+    }
+
+
 def expected(events):
     """{name: all its values}"""
     lives = lives_of(events)
@@ -114,6 +148,7 @@ def expected(events):
         "life.ran": [(life["end"] - life["running"]) / 1000 for life in lives],
         "life.checkpoints": [len(life["checkpoints"]) for life in lives],
         "life.lost": [life["lost"] for life in lives if life["lost"] > 0], "life.code": [life["code"] for life in lives],
+        **times_of_ranks(events),
         "checkpoint.end": [one["end"] for one in checkpoints],
         **{f"checkpoint.{name}": [one[name] for one in good] for name in ("bytes", "seconds", "standing", "cost", "bandwidth")},
     }
@@ -198,7 +233,40 @@ def metrics(file, events):
         check(done.returncode == 0, f"promtool: {done.stdout}{done.stderr}")
 
 
+def one_slow_rank(mpi):
+    """Of three ranks the last has a hundred times the memory, all of which is saved each time, and comes late to each call of MPI,
+    where the others wait for it: the map and the table say so."""
+    with Scratch("report-slow") as cwd:
+        env = dict(os.environ, STEADY_PAUSE="20000", STEADY_GO=str(cwd / "go"))
+        with Job.run([PROGRAMS / f"steady.{mpi}", 100, 2, 2, 300, 300000], 3, cwd, mpi, env=env) as job:
+            job.wait_until(lambda: "step 2 " in job.output(), "a step")
+            for _ in range(6):
+                job.checkpoint()
+            (cwd / "go").touch()
+            job.finish()
+        events = [json.loads(line) for line in (cwd / "ckpt/journal.jsonl").read_text().splitlines()]
+        check(call("report", "ckpt", "-o", "page.html", cwd=cwd).returncode == 0, "no page")
+        page = Page((cwd / "page.html").read_text())
+        found = {}
+        for name, value in page.numbers:
+            found.setdefault(name, []).append(value)
+        for name, values in times_of_ranks(events).items():
+            check(len(found[name]) == len(values) and all(map(math.isclose, found[name], values)), f"{name}: {found[name]}, {values}")
+        slow = [found["ranks.suspend"][rank] + found["ranks.save"][rank] for rank in range(3)]
+        check(slow[2] > 2 * max(slow[:2]), f"rank 2 took {slow[2]} s to be saved, the others {slow[:2]}")
+        late = found["ranks.converge"]
+        check(late[2] == max(late), f"rank 2 took {late[2]} s to a safe state, the others {late[:2]}")
+        check(found["slowest.rank"][:2] == [2, 2], f"the slowest: {found['slowest.rank']}")
+        shades = [shape["class"] for shape in page.shapes if shape.get("data-k") == "ranks.checkpoint"]
+        check("h6" in shades[2::3], f"the map: {shades}")
+        together = [sum(found["ranks.checkpoint"][rank::3]) for rank in range(3)]
+        check(together[2] == max(together), f"all phases: {together}")
+        lines = [event for event in events if event["event"] == "ranks"]
+        check(all(event["phases"]["save"]["host"] == os.uname().nodename for event in lines), f"{lines}")
+
+
 def main(mpi):
+    one_slow_rank(mpi)
     with Scratch("report") as cwd:
         (cwd / "memory").mkdir(mode=0o700)
         env = dict(os.environ, STEADY_PAUSE="8000", FERMATA_MEMORY_DIR=str(cwd / "memory"))
