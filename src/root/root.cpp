@@ -289,7 +289,7 @@ void Root::serve(int timeout_ms) {
         const int64_t end =
             tree::now_ms() + (*code == 0 && hides_lost_nodes_ && running_ && !finalize_released_ ? 1000 : 0);
         while (!losses_.daemon() && tree::now_ms() < end) serve_once(20);
-        losses_.launcher_ended(tree::now_ms());
+        losses_.launcher_ended(host_name(), tree::now_ms());
         launcher_end_ = code;
     }
 }

@@ -39,8 +39,10 @@ void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
     note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
 }
 
-void Losses::launcher_ended(int64_t now) {
-    ranks_ended_ = ranks_ended_ || (daemon() && now - at_ < kLauncherOfNodeMs);
+void Losses::launcher_ended(const std::string& here, int64_t now) {
+    const bool elsewhere = std::any_of(lost_hosts_.begin(), lost_hosts_.end(),
+                                       [&](const std::string& host) { return host != here; });
+    ranks_ended_ = ranks_ended_ || (elsewhere && now - at_ < kLauncherOfNodeMs);
 }
 
 // A node that a scheduler takes away loses its ranks first.

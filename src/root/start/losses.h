@@ -39,8 +39,9 @@ class Losses {
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
     bool daemon() const { return !lost_hosts_.empty(); }  // any
-    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it.
-    void launcher_ended(int64_t now);
+    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it. `here`:
+    // the root's own node, which is there.
+    void launcher_ended(const std::string& here, int64_t now);
     bool node() const { return daemon() && ranks_ended_; }
     // A rank has ended, and not by exit(0).
     bool dead() const { return kind_ == Kind::dead; }

@@ -22,16 +22,18 @@ TEST(Losses, NoneAtFirst) {
 
 // A launcher that exits with 0 then has not brought the job to its end.
 TEST(Losses, ANodeIsMoreThanItsDaemon) {
-    Losses soon, late;
-    for (Losses* losses : {&soon, &late}) {
+    Losses soon, late, own;
+    for (Losses* losses : {&soon, &late, &own}) {
         losses->daemon_gone("node-b", 7, 5);
         losses->rank_gone(gone(0), 6);
         EXPECT_FALSE(losses->node());
     }
-    soon.launcher_ended(4 + Losses::kLauncherOfNodeMs);
-    late.launcher_ended(5 + Losses::kLauncherOfNodeMs);
+    soon.launcher_ended("node-a", 4 + Losses::kLauncherOfNodeMs);
+    late.launcher_ended("node-a", 5 + Losses::kLauncherOfNodeMs);
+    own.launcher_ended("node-b", 6);
     EXPECT_TRUE(soon.node());
     EXPECT_FALSE(late.node());
+    EXPECT_FALSE(own.node());
     Losses losses;
     losses.daemon_gone("node-b", 7, 5);
     losses.rank_gone(gone(), 7);
