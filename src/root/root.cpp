@@ -112,7 +112,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
     // That mpiexec has said nothing.
-    if (launcher_end_ == 0 && exit_code() != 0 && !fatal_ && (node_is_lost() || losses_.dead()))
+    if (launcher_end_ == 0 && exit_code() != 0 && !fatal_ && (node_is_lost() || losses_.killed()))
         say(losses_.why());
     note_end();
     note(journal::Kind::end, {{"code", exit_code()},
@@ -216,7 +216,7 @@ int Root::exit_code() const {
     int code = launcher_end_.value_or(0);
     // Open MPI 5's mpiexec ends the ranks that are left when a node is lost, and exits with 0; MPICH 4.2.1's
     // does so now and then when one was killed.
-    if (code == 0 && (node_is_lost() || losses_.dead()) && !finalize_released_) return losses_.code();
+    if (code == 0 && (node_is_lost() || losses_.killed()) && !finalize_released_) return losses_.code();
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
 

@@ -24,6 +24,7 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
     const std::string who = fmt::format("rank {} (pid {} on {})", rank.rank, rank.pid, rank.host);
     const bool first = kind_ == Kind::none || kind_ == Kind::left;
     ranks_ended_ = ranks_ended_ || rank.code != 0;
+    left_ = left_ || rank.code == 0;
     if (rank.code == 0)
         note(Kind::left, who + " has ended without MPI_Finalize", rank.rank, rank.host, rank.pid, now);
     else if (rank.code > 0)

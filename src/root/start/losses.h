@@ -39,12 +39,12 @@ class Losses {
     const std::string& host() const { return host_; }
     int pid() const { return pid_; }
     bool daemon() const { return !lost_hosts_.empty(); }  // any
-    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it. `here`:
-    // the root's own node, which is there.
+    // A daemon's loss was one of its node: ranks were killed, or the launcher has ended right after it.
+    // `here`: the root's own node, which is there.
     void launcher_ended(const std::string& here, int64_t now);
     bool node() const { return daemon() && ranks_ended_; }
-    // A rank has ended, and not by exit(0).
-    bool dead() const { return kind_ == Kind::dead; }
+    // A rank has died, and none had left before by exit(0), whose launcher may have ended this one.
+    bool killed() const { return kind_ == Kind::dead && !left_; }
     // Hosts that may be gone: of the daemons, and of the rank whose loss came first.
     std::vector<std::string> suspects() const;
     // For the end of the job.
@@ -70,6 +70,7 @@ class Losses {
     };
     void note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now);
     Kind kind_ = Kind::none;
+    bool left_ = false;  // any
     bool said_ = false, ended_ = false, launcher_ends_ = false, ranks_ended_ = false;
     std::string why_, host_;
     std::vector<std::string> lost_hosts_;

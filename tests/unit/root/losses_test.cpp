@@ -55,7 +55,7 @@ TEST(Losses, ALauncherThatLeavesSurvivorsIsEndedAtOnce) {
 TEST(Losses, ALauncherThatKnowsTheCodeEndsTheJob) {
     Losses losses;
     losses.rank_gone(gone(), 5);
-    EXPECT_TRUE(losses.dead());
+    EXPECT_TRUE(losses.killed());
     losses.launcher_ends("rank 3 was ended by signal 9", 50);
     EXPECT_EQ(losses.verdict(kOther, 1'000), Verdict::nothing);
     EXPECT_EQ(losses.verdict(kOther, 50 + Losses::kLauncherMs), Verdict::end);
@@ -64,7 +64,9 @@ TEST(Losses, ALauncherThatKnowsTheCodeEndsTheJob) {
     EXPECT_EQ(first.why(), "rank 3 was ended by signal 9");
     Losses left;
     left.rank_gone({3, 77, "node-a", 0}, 5);
-    EXPECT_FALSE(left.dead());
+    EXPECT_FALSE(left.killed());
+    left.rank_gone({2, 78, "node-a", -1}, 6);
+    EXPECT_FALSE(left.killed());
 }
 
 TEST(Losses, ALauncherThatEndsTheJobHasItsTime) {
