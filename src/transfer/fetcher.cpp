@@ -56,7 +56,7 @@ struct Fetcher::Part {
     uint64_t offset, length;
 };
 
-// Of the length that it will have, in pages of an image that went, where there is one: all of it will be
+// Has the length that it will have, in pages of an image that went, where there is one: all of it will be
 // written.
 Fd Fetcher::new_file(const Piece& piece) {
     if (auto spare = image::take_spare(piece.folder, piece.coming(), piece.name, piece.bytes)) {

@@ -87,8 +87,9 @@ def held(mpi, *cases):
             go = cwd / "go"
             # HOLD_FILE "/" is there: only the late one holds, inside of the renewal.
             env = dict(os.environ, **({"HOLD_FILE": "/", "HOLD_FILE_LATE": str(go)} if case in trap_test.LATE else {"HOLD_FILE": str(go)}))
-            wanted = [line for line in harness.native(program, 2, mpi, cwd, env=dict(os.environ)) if line != "READY"]
-            with Job.run(program, 2, cwd, mpi=mpi, env=env, extra=OWN) as job:
+            ranks = 4 if case in trap_test.LATE else 2
+            wanted = [line for line in harness.native(program, ranks, mpi, cwd, env=dict(os.environ)) if line != "READY"]
+            with Job.run(program, ranks, cwd, mpi=mpi, env=env, extra=OWN) as job:
                 job.wait_line("READY")
                 # Let go by a first one, half of the late ones would stand in a collective call, where the others come only later.
                 for words in [[]] * (case not in trap_test.LATE) + [["--mpi", OTHER[mpi]]]:
