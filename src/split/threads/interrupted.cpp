@@ -48,12 +48,44 @@ FERMATA_NO_TLS long number_from_sample(const Sample& sample, const greg_t* regis
     return sample.sequence.load(std::memory_order_acquire) == before ? number : -1;
 }
 
-FERMATA_NO_TLS long number_from_code(uint64_t rip) {
-    const auto* code = reinterpret_cast<const unsigned char*>(rip);
-    if (code[-7] != 0xb8) return -1;  // mov $imm32, %eax
-    uint32_t number = 0;
-    for (int i = 0; i < 4; ++i) number |= static_cast<uint32_t>(code[-6 + i]) << (8 * i);
-    return number < 1024 ? static_cast<long>(number) : -1;
+FERMATA_NO_TLS bool stands_before(const unsigned char* end, const unsigned char* bytes, int size) {
+    for (int i = 0; i < size; ++i)
+        if (end[i - size] != bytes[i]) return false;
+    return true;
+}
+
+// Cancellation points since glibc 2.41 have the number on the stack (sysdeps/unix/sysv/linux/x86_64,
+// syscall_cancel.S; nptl/cancellation.c, as compiled for Debian 13).
+FERMATA_NO_TLS long number_from_stack(const unsigned char* code, uint64_t stack) {
+    const auto word_at = [stack](int offset) __attribute__((always_inline)) {
+        return *reinterpret_cast<const uint64_t*>(stack + static_cast<uint64_t>(offset));
+    };
+    // mov N(%rsp),%rax; syscall: one thread alone, or cancellation is disabled.
+    constexpr unsigned char kFromStack[] = {0x48, 0x8b, 0x44, 0x24};
+    if (stands_before(code - 3, kFromStack, sizeof kFromStack)) return static_cast<long>(word_at(code[-3]));
+    // mov 16(%rsp),%r9; mov %r11,8(%rsp); syscall, in __syscall_cancel_arch.
+    constexpr unsigned char kArch[] = {0x4c, 0x8b, 0x4c, 0x24, 0x10, 0x4c, 0x89, 0x5c, 0x24, 0x08};
+    if (!stands_before(code - 2, kArch, sizeof kArch)) return -1;
+    // Its caller: mov N(%rsp),%rsi, two registers, mov %r11,%rdi; call.
+    constexpr int kCall = 5;
+    constexpr unsigned char kNumber[] = {0x48, 0x8b, 0x74, 0x24},
+                            kOthers[] = {0x49, 0x89, 0xd0, 0x48, 0x89, 0xfa, 0x4c, 0x89, 0xdf, 0xe8};
+    const auto* call = reinterpret_cast<const unsigned char*>(word_at(0)) - kCall;
+    const unsigned char* others = call + 1 - sizeof kOthers;
+    if (!stands_before(call + 1, kOthers, sizeof kOthers) ||
+        !stands_before(others - 1, kNumber, sizeof kNumber))
+        return -1;
+    return static_cast<long>(word_at(8 + others[-1]));
+}
+
+FERMATA_NO_TLS long number_from_code(const greg_t* registers) {
+    const auto* code = reinterpret_cast<const unsigned char*>(registers[REG_RIP]);
+    long number = 0;
+    if (code[-7] == 0xb8)  // mov $imm32, %eax
+        for (int i = 0; i < 4; ++i) number |= static_cast<long>(code[-6 + i]) << (8 * i);
+    else
+        number = number_from_stack(code, static_cast<uint64_t>(registers[REG_RSP]));
+    return number >= 0 && number < 1024 ? number : -1;
 }
 
 }  // namespace
@@ -158,7 +190,7 @@ FERMATA_NO_TLS int rewind_interrupted(int index, ucontext_t* frame) noexcept {
     auto rip = static_cast<uint64_t>(registers[REG_RIP]);
     if (!after_syscall_instruction(rip)) return -1;
     long number = number_from_sample(g_sample[index], registers);
-    if (number < 0) number = number_from_code(rip);
+    if (number < 0) number = number_from_code(registers);
     if (number < 0 || !may_issue_again(number, registers)) return -1;
     registers[REG_RAX] = number;
     registers[REG_RIP] -= 2;

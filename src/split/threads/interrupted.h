@@ -3,8 +3,8 @@
 // Most are restarted by the kernel (SA_RESTART). Those of `man 7 signal`, "never restarted", return EINTR,
 // which a program would not see without Fermata. Where the arguments still say exactly what to wait for, the
 // call is issued again: the instruction pointer goes back onto the `syscall` instruction. The kernel does not
-// keep the call's number in the frame; it comes from /proc/self/task/T/syscall, read before the signal, or
-// from the code (`mov $number,%eax; syscall`).
+// keep the call's number in the frame; it comes from /proc/self/task/T/syscall, read before the signal, or,
+// for a thread that was not in the call by then, from the code (`mov $number,%eax; syscall`) or the stack.
 #pragma once
 
 #include <ucontext.h>

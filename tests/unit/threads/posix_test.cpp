@@ -22,6 +22,7 @@
 #include "front/posix/warden.h"
 #include "split/address/window.h"
 #include "split/noted_files.h"
+#include "split/threads/interrupted.h"
 
 using namespace fermata::split;
 using namespace fermata::split::threads;
@@ -214,6 +215,38 @@ TEST_F(Posix, RelativeWaitsKeepTheirLengthOverStops) {
         EXPECT_EQ(results[i], 0) << i;
         EXPECT_GE(took[i], 299'000'000u) << i;
     }
+}
+
+std::atomic<int> g_rewound;
+void rewind_here(int, siginfo_t*, void* frame) {
+    constexpr int kNeverSampled = kMaxThreads - 1;
+    g_rewound = rewind_interrupted(kNeverSampled, static_cast<ucontext_t*>(frame));
+}
+
+// As for a thread that was not in the call when it was looked at, and is when the signal comes.
+TEST_F(Posix, AnInterruptedCallIsKnownByItsCode) {
+    struct sigaction action = {};
+    action.sa_sigaction = rewind_here;
+    action.sa_flags = SA_SIGINFO;
+    sigaction(SIGUSR2, &action, nullptr);
+    for (int cancelling : {PTHREAD_CANCEL_ENABLE, PTHREAD_CANCEL_DISABLE}) {
+        g_rewound = -1;
+        int result = -9;
+        std::atomic<int> thread{0};
+        std::thread waits([&] {
+            pthread_setcancelstate(cancelling, nullptr);
+            thread = gettid();
+            timespec time = {0, 400'000'000};
+            result = ppoll(nullptr, 0, &time, nullptr);
+        });
+        while (thread == 0) sleep_ms(1);
+        sleep_ms(100);
+        raw::call(SYS_tgkill, raw::getpid(), thread, SIGUSR2);
+        waits.join();
+        EXPECT_EQ(g_rewound, SYS_ppoll) << cancelling;
+        EXPECT_EQ(result, 0) << cancelling;
+    }
+    signal(SIGUSR2, SIG_DFL);
 }
 
 TEST_F(Posix, AnApplicationsSignalStillInterruptsAWait) {
