@@ -188,11 +188,22 @@ TEST_F(Front, DynamicHandlesBothWays) {
     BOTH(file);
 }
 
+#ifdef FRONT_OPENMPI
+// Open MPI 4's mpi.h has no sessions.
+extern "C" {
+int session_c2f(void*) __asm__("PMPI_Session_c2f");
+void* session_f2c(int) __asm__("PMPI_Session_f2c");
+extern char no_session[] __asm__("ompi_mpi_instance_null");
+}
+#endif
+
 TEST_F(Front, FortranHandlesBothWays) {
 #ifdef FRONT_OPENMPI
     EXPECT_EQ(MPI_Comm_c2f(MPI_COMM_WORLD), 0);
     EXPECT_EQ(MPI_Comm_c2f(MPI_COMM_NULL), 2);
     EXPECT_EQ(MPI_Type_c2f(MPI_INTEGER), 7);
+    EXPECT_EQ(session_c2f(no_session), 0);
+    EXPECT_EQ(session_f2c(0), no_session);
 #else
     EXPECT_EQ(MPI_Comm_c2f(MPI_COMM_WORLD), 0x44000000);
 #endif
