@@ -9,6 +9,7 @@ import os
 import pathlib
 import runpy
 import sys
+import time
 import unittest
 
 rank = os.environ.get("OMPI_COMM_WORLD_RANK") or os.environ.get("PMI_RANK") or "0"
@@ -44,5 +45,15 @@ def record_subtest(theirs):
     return ours
 
 
+def rest_after(theirs, seconds):
+    """For a checkpoint to come between the tests of a file, most of which take no time."""
+    def ours(self, test):
+        time.sleep(seconds)
+        return theirs(self, test)
+
+    return ours
+
+
+unittest.TextTestResult.stopTest = rest_after(unittest.TextTestResult.stopTest, float(os.environ.get("MPI4PY_REST", "0")))
 unittest.TextTestResult.addSubTest = record_subtest(unittest.TextTestResult.addSubTest)
 runpy.run_path(sys.argv[0], run_name="__main__")

@@ -3,7 +3,7 @@
 Debian 12, 4.0.3 on 13.
 
     mpi4py_suite.py build                     source from PyPI; for MPICH also a build of mpi4py (Debian's is for Open MPI)
-    mpi4py_suite.py run --mpi openmpi -n 2 [--interval 0.3s] [-i test_p2p ...]
+    mpi4py_suite.py run --mpi openmpi -n 2 [--interval 0.3s [--rest 0.02]] [-i test_p2p ...]
 
 Each test file is a run of its own, so that a crash costs one file. Tests are compared one by one; differences.json says
 which may differ, and why. Everything stays in --where (FERMATA_SUITES or
@@ -77,7 +77,7 @@ def once(options, tree, name, how):
         if how == "native":
             run = suites.native(options.mpi, options.ranks, words, tree / "test", options.limit)
         else:
-            run = suites.fermata(options.mpi, options.ranks, words, tree / "test", options.limit * 2, None,
+            run = suites.fermata(options.mpi, options.ranks, words, tree / "test", options.limit * 2, {"MPI4PY_REST": str(options.rest)},
                                  options.interval)
         found = {}
         for rank in range(options.ranks):
@@ -151,6 +151,7 @@ def main():
     parser.add_argument("--skip", type=int, default=0)
     parser.add_argument("--count", type=int, help="of the files, to run them in pieces")
     parser.add_argument("--interval", help="a checkpoint every so often")
+    parser.add_argument("--rest", type=float, default=0, help="seconds after each test, so that there is time for checkpoints")
     parser.add_argument("--again", action="store_true", help="run natively again")
     parser.add_argument("--limit", type=float, default=120)
     parser.add_argument("-v", "--verbose", action="store_true")

@@ -94,8 +94,8 @@ def fermata(mpi, ranks, program, cwd, timeout, env=None, interval=None, preload=
     """Under Fermata, with a checkpoint every `interval`; a checkpoint directory of its own, removed at the end."""
     with tempfile.TemporaryDirectory(prefix="fermata-suite-") as directory:
         words = [FERMATA, "run", "-n", ranks, "--mpi", mpi, "--ckpt-dir", f"{directory}/ckpt", "-v"]
-        if mpi == "openmpi":  # slots for spawned processes, as native_words() gives
-            words += ["--mpiexec-args=--oversubscribe"]
+        if mpi == "openmpi":  # as native_words(): slots for spawned processes, and what a rank is bound to, by which it splits
+            words += ["--mpiexec-args=--oversubscribe --bind-to none"]
         if interval:
             words += ["--interval", interval, "--keep", "1"]
         if preload:
