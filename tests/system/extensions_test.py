@@ -5,12 +5,11 @@
 """
 import os
 import pathlib
-import re
 import subprocess
 import sys
 
 import harness
-from harness import FERMATA, Job, Scratch, check
+from harness import FERMATA, Job, Scratch, check, version
 
 SOURCES = pathlib.Path(__file__).resolve().parents[1] / "programs"
 
@@ -89,12 +88,6 @@ SPLITS = {"mpich": ["1", f"2:{SHARED}", "3:", "2", "4", "4:"], "openmpi": ["0", 
 MEANT = {"mpich": {f"2:{NEARBY}": "2", f"4:{NEARBY}": "2", f"5:{NEARBY}": "2", "5": "null", f"4:{SHARED}": None},
          "openmpi": {"13": "null", f"13:{SHARED}": None}}
 SINCE = {"mpich": (4, 2), "openmpi": (5, 0)}
-
-
-def version(mpi):
-    """Of the library that mpiexec is of."""
-    said = subprocess.run([f"mpiexec.{mpi}", "--version"], capture_output=True, text=True, check=True).stdout
-    return tuple(map(int, re.search(r"(?:OpenRTE\)|Open MPI\)|Version:) *(\d+)\.(\d+)", said).groups()))
 
 
 def splits(cwd):

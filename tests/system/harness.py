@@ -77,6 +77,12 @@ def doctor(what):
     return next(one for one in json.loads(call("doctor", "--json").stdout) if one["what"] == what)
 
 
+def version(mpi):
+    """Of the library that mpiexec is of."""
+    said = subprocess.run([f"mpiexec.{mpi}", "--version"], capture_output=True, text=True, check=True).stdout
+    return tuple(map(int, re.search(r"(?:OpenRTE\)|Open MPI\)|Version:) *(\d+)\.(\d+)", said).groups()))
+
+
 def check_mapped(job):
     """Memory is read when it is touched, or, where this kernel cannot do that, a warning says so."""
     can = doctor("mapped restart")["ok"]

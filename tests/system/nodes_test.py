@@ -160,7 +160,8 @@ class Cluster:
         if mpi == "mpich":
             return f"-launcher rsh -launcher-exec {self.cwd}/rsh -hosts {','.join(names)}"
         share = -(-ranks // len(names))
-        return f"--mca plm_rsh_agent {self.cwd}/rsh -host {','.join(f'{name}:{share}' for name in names)}"
+        # Each node would bind its ranks to the same cores, and Open MPI 5 refuses more ranks than cores.
+        return f"--mca plm_rsh_agent {self.cwd}/rsh --bind-to none -host {','.join(f'{name}:{share}' for name in names)}"
 
     def start(self, mpi, ranks, nodes=(0, 1), extra=(), library=None, env=()):
         return Job.run(program(mpi), ranks, self.cwd, mpi=library or mpi, on=self.nodes[0].on,
