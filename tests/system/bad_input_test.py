@@ -15,7 +15,7 @@ import sys
 import time
 
 import harness
-from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting, version
+from harness import FERMATA, PROGRAMS, Job, Scratch, call, check, go, resting
 
 MIX = [PROGRAMS / "mix.openmpi", "80", "500"]  # resting: eight seconds, or as long as it is let
 SOURCES = pathlib.Path(__file__).resolve().parents[2]
@@ -281,9 +281,7 @@ def killed_during(cwd):
 def daemon_killed(cwd):
     """The node daemon dies when all ranks but one have arrived in MPI_Finalize: nobody waits for its word for ever."""
     for mpi in ("openmpi", "mpich"):
-        # Whoever ends within two seconds under Open MPI 5 may have lost the daemon's node.
-        late = 4 if mpi == "openmpi" and version(mpi) >= (5, 0) else 2
-        with Job.run([PROGRAMS / f"waits.{mpi}", "late_finalize", 1, late], 3, cwd, mpi=mpi) as job:
+        with Job.run([PROGRAMS / f"waits.{mpi}", "late_finalize", 1, 2], 3, cwd, mpi=mpi) as job:
             job.wait_line("READY")
             time.sleep(0.3)
             os.kill(job.daemon_pids()[0], signal.SIGKILL)
