@@ -20,6 +20,11 @@ from harness import PROGRAMS, Failure, Job, Scratch, check
 STEPS, MIB, RANKS = 300, 2, 2
 
 
+def own_memory():
+    """A directory in memory, for one test."""
+    return tempfile.TemporaryDirectory(prefix="fermata-levels-", dir="/dev/shm", ignore_cleanup_errors=True)
+
+
 class Bench:
     """A scratch directory with a memory of its own, which is one: images there are written over those before."""
 
@@ -538,8 +543,7 @@ def case(name, mpi, *rest):
     parser.add_argument("--save-options", default="")
     parser.add_argument("--encrypt", action="store_true")
     given = parser.parse_args(rest)
-    with (Scratch(f"levels-{name}") as cwd,
-          tempfile.TemporaryDirectory(prefix="fermata-levels-", dir="/dev/shm", ignore_cleanup_errors=True) as memory):
+    with Scratch(f"levels-{name}") as cwd, own_memory() as memory:
         if name == "node_dies":
             node_dies(cwd, mpi, given.seed)
             return f"seed {given.seed}"

@@ -8,6 +8,7 @@ memory is lost, never believed when damaged, and gone when the job is done. Case
 import argparse
 import json
 import os
+import pathlib
 import random
 import re
 import shutil
@@ -27,8 +28,8 @@ RANKS = levels_test.RANKS
 class Bench(levels_test.Bench):
     """With a local directory of its own."""
 
-    def __init__(self, cwd, mpi, seed, options):
-        super().__init__(cwd, mpi, seed, options)
+    def __init__(self, cwd, memory, mpi, seed, options):
+        super().__init__(cwd, memory, mpi, seed, options)
         self.local = cwd / "local"
         self.local.mkdir(mode=0o700)
         self.env["FERMATA_LOCAL_DIR"] = str(self.local)
@@ -400,12 +401,12 @@ def case(name, mpi, *rest):
     parser.add_argument("--save-options", default="")
     parser.add_argument("--encrypt", action="store_true")
     given = parser.parse_args(rest)
-    with Scratch(f"local-{name}") as cwd:
+    with Scratch(f"local-{name}") as cwd, levels_test.own_memory() as memory:
         if name in NODES:
             with nodes_test.Cluster(cwd, len(buddies_test.NAMES)) as cluster:
                 said = NODES[name](NodesBench(cwd, cluster, mpi, random.Random(given.seed)))
         else:
-            bench = Bench(cwd, mpi, given.seed, given.save_options)
+            bench = Bench(cwd, pathlib.Path(memory), mpi, given.seed, given.save_options)
             if given.encrypt:
                 bench.encrypt()
             said = ONE[name](bench, *([given.count] if name == "moments" and given.count else []))
