@@ -75,8 +75,8 @@ class Run:
         for line in err.splitlines():
             if line.strip():
                 (self.notes if line.startswith("fermata: ") else self.errors).append(line.rstrip())
-        self.checkpoints = sum(line.startswith("fermata: generation ") for line in self.notes)
-        self.notes = [line for line in self.notes if not line.startswith("fermata: generation ")]
+        self.checkpoints = sum(line.startswith("fermata: gen-") for line in self.notes)
+        self.notes = [line for line in self.notes if not line.startswith("fermata: gen-")]
 
     def record(self):
         return {"code": self.code, "lines": self.lines, "errors": self.errors}
