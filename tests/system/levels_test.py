@@ -131,6 +131,7 @@ def mapped(bench):
 def used_again(bench):
     """Each image is written over the one before the last, pages and all, and what is gone on from is the newest, whole."""
     bench.program[2] = 24  # huge pages, too
+    bench.env["STEADY_PAUSE"] = "20000"  # time for seven generations on a quiet machine
     bench.wanted = harness.native(bench.program, RANKS, bench.mpi, bench.cwd)
     with bench.run("memory 0.2s") as job:
         files, newest = {}, ""
