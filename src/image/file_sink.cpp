@@ -139,9 +139,8 @@ void FileSink::expect_small() noexcept {
 }
 
 void FileSink::end(uint64_t at) noexcept {
-    if (used_again_) ::ftruncate(fd_.get(), static_cast<off_t>(at));
     uint64_t from = page_up(at), to = state_->reserved.load();
-    if (from >= to) return;
+    if (from >= to && !used_again_) return;
     if (!part_)
         ::ftruncate(fd_.get(), static_cast<off_t>(at));
     else

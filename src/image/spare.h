@@ -17,9 +17,8 @@ inline constexpr const char* kSpareFolder = ".spare";
 
 // Gives `to`/`name` the spare file `spare` of the folder beside `to`, in place of what it is, for some
 // `bytes` to be written: open for writing and reading, its header gone, the rest whatever it was. Gives none
-// where there is none, it is much too large, or somebody has it open still: the image that it was may be
-// mapped
-// (--mapped). Never throws.
+// where there is none, it is much too large, or somebody has it open still: a restart with --mapped may read
+// the image that it was. Never throws.
 std::optional<Fd> take_spare(const files::Folder& to, const std::string& name, const std::string& spare,
                              uint64_t bytes) noexcept;
 

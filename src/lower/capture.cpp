@@ -18,7 +18,6 @@
 #include "lower/services.h"
 #include "lower/text_ranges.h"
 #include "split/devices/kinds.h"
-#include "split/ids/ids.h"
 #include "split/process/state.h"
 #include "split/shared/describe.h"
 #include "split/threads/records.h"
@@ -83,10 +82,7 @@ void Capture::note_threads() { made_.warnings = split::threads::describe_stopped
 
 // Into upper memory, before its content is collected.
 void Capture::note_ids() {
-    std::vector<int> children;
-    for (const split::process::Child& child : children_) children.push_back(child.pid);
-    split::ids::note(*the_upper()->ids, order_.node, children);
-    if (std::string line = note_ended_children(children_, true); !line.empty())
+    if (std::string line = note_children(order_.node, children_, true); !line.empty())
         made_.warnings.push_back(line);
 }
 

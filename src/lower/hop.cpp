@@ -24,7 +24,6 @@
 #include "lower/stay.h"
 #include "split/fds/descriptors.h"
 #include "split/hop/second_half.h"
-#include "split/ids/ids.h"
 #include "split/memory/memory.h"
 #include "split/partition/partition.h"
 #include "split/process/child.h"
@@ -107,19 +106,12 @@ void Hop::check_parent(const tree::AgentLink& link) {
              parent);
 }
 
-// Into upper memory, which the child has. (Children that run are refused by prepare_child().)
-void Hop::note_children() {
-    const std::vector<split::process::Child> children = split::process::children();
-    std::vector<int> numbers;
-    for (const split::process::Child& child : children) numbers.push_back(child.pid);
-    split::ids::note(*the_upper()->ids, who_.node, numbers);
-    if (std::string line = note_ended_children(children, false); !line.empty()) warnings_.push_back(line);
-}
-
 void Hop::make_child(const tree::AgentLink& link) {
     check_parent(link);
     warnings_ = split::threads::describe_stopped_threads();
-    note_children();
+    // Children that run are refused by prepare_child().
+    if (std::string line = note_children(who_.node, split::process::children(), false); !line.empty())
+        warnings_.push_back(line);
     const split::process::ForChild rest = split::process::prepare_child(process_limits());
     warnings_.insert(warnings_.end(), rest.warnings.begin(), rest.warnings.end());
     waiting_ = rest.waiting;

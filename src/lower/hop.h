@@ -46,7 +46,6 @@ class Hop : public Together {
     static void check_parent(const tree::AgentLink& link);
     void prepare_to_stay();
     void hand_over(tree::AgentLink& link);
-    void note_children();
     void make_child(const tree::AgentLink& link);
 
     const SavedRank& who_;

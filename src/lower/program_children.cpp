@@ -3,6 +3,7 @@
 #include <fmt/core.h>
 
 #include "lower/services.h"
+#include "split/ids/ids.h"
 #include "split/process/ended.h"
 
 namespace fermata::lower {
@@ -12,7 +13,11 @@ split::EndedChildren* table() { return the_upper()->version >= 17 ? the_upper()-
 
 }  // namespace
 
-std::string note_ended_children(const std::vector<split::process::Child>& children, bool lost) {
+std::string note_children(const std::string& node, const std::vector<split::process::Child>& children,
+                          bool lost) {
+    std::vector<int> numbers;
+    for (const split::process::Child& child : children) numbers.push_back(child.pid);
+    split::ids::note(*the_upper()->ids, node, numbers);
     if (table() == nullptr) return "";
     const size_t without_room = split::process::note_ended(*table(), children, *the_upper()->ids, lost);
     if (without_room == 0) return "";

@@ -10,9 +10,11 @@
 
 namespace fermata::lower {
 
-// Notes it in upper memory, while all threads stand; of those that run still that they are killed, where
-// nothing of them goes on (`lost`). Returns a warning, or "".
-std::string note_ended_children(const std::vector<split::process::Child>& children, bool lost);
+// Notes in upper memory, while all threads stand, what the program's processes are called on this node, and
+// how these have ended; of those that run still that they are killed, where nothing of them goes on (`lost`).
+// Returns a warning, or "".
+std::string note_children(const std::string& node, const std::vector<split::process::Child>& children,
+                          bool lost);
 
 // This process answers for those that an earlier one has noted.
 void take_over_ended_children();
