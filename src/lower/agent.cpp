@@ -48,7 +48,7 @@ timespec time_of(Pace pace, Naps& naps) {
             return {0, 5'000'000};
         case Pace::behind:
             return {0, 50'000'000};
-        case Pace::meeting:
+        case Pace::alone:
             return {0, 20'000'000};
         case Pace::busy:
             break;
@@ -240,8 +240,7 @@ void Agent::query() {
         if (stage_ == Stage::stopping)
             for (const auto& thread : checkpoint_->not_stopped) answer.text += thread.where + "\n";
         answer.text.append(text, the_upper()->diagnosis(text, sizeof text));
-        if (facts_of(stage_).pace == Pace::meeting)
-            answer.text += "stands until every rank has been told to save\n";
+        if (is_meeting(stage_)) answer.text += "stands until every rank has been told to save\n";
     } else {
         answer.text = "the program is being loaded";
     }

@@ -311,9 +311,9 @@ constexpr StageFacts kFacts[kStages] = {
     {"frozen",                        Pace::busy,    true,  false, false},
     {"ordered",                       Pace::busy,    true,  false, false},
     {"draining",                      Pace::busy,    true,  false, false},
-    {"meeting",                       Pace::meeting, true,  false, true},
-    {"given up in the meeting",       Pace::meeting, true,  false, true},
-    {"given up, and asked",           Pace::meeting, true,  false, true},
+    {"meeting",                       Pace::busy,    true,  false, true},
+    {"given up in the meeting",       Pace::busy,    true,  false, true},
+    {"given up, and asked",           Pace::busy,    true,  false, true},
     {"called off",                    Pace::busy,    true,  false, true},
     {"capturing",                     Pace::busy,    true,  false, true},
     {"placing",                       Pace::busy,    true,  false, true},
@@ -321,7 +321,7 @@ constexpr StageFacts kFacts[kStages] = {
     {"written",                       Pace::busy,    true,  false, true},
     {"writing beside the program",    Pace::behind,  false, true,  false},
     {"leaving",                       Pace::busy,    true,  false, true},
-    {"without a daemon, meeting",     Pace::meeting, false, false, true},
+    {"without a daemon, meeting",     Pace::alone,   false, false, true},
     {"without a daemon",              Pace::rest,    false, true,  false},
 };
 constexpr const char* kWords[kEvents] = {
@@ -351,6 +351,7 @@ const StageFacts& facts_of(Stage stage) {
     always(static_cast<int>(stage) < kStages, "a stage that the agent does not have");
     return kFacts[static_cast<int>(stage)];
 }
+bool is_meeting(Stage stage) { return (looked_for_in(Event::met) & set_of({stage})) != 0; }
 const char* word_of(Event event) {
     always(static_cast<int>(event) < kEvents, "an event that the agent does not know");
     return kWords[static_cast<int>(event)];

@@ -133,7 +133,7 @@ enum class Pace : uint8_t {
     helpers,  // a checkpoint waits for helper commands to end
     behind,   // a child writes beside the program: memory may run short
     busy,     // threads ring for most events, not for all
-    meeting,  // all threads stand
+    alone,    // all threads stand, and no checkpoint waits
 };
 
 struct StageFacts {
@@ -149,6 +149,8 @@ struct StageFacts {
     bool moves_library;
 };
 const StageFacts& facts_of(Stage stage);
+// True where a rank stands until all have met.
+bool is_meeting(Stage stage);
 const char* word_of(Event event);
 
 }  // namespace fermata::lower
