@@ -245,6 +245,7 @@ launch::LaunchPlan plan_of(const Submission& what, const launch::Places& places)
     check_no_programs(given);
     if (!what.from) check_counts(options, plan.library.mpi);
     plan.again = what.again;
+    plan.may_restart = what.may_restart;
     plan.suspects = what.suspects;
     plan.spares = options.spares;
     plan.more = parts_to_start(options, what.parts, what.from ? &*what.from : nullptr);
