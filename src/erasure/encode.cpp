@@ -1,5 +1,6 @@
 #include "erasure/encode.h"
 
+#include <algorithm>
 #include <cstring>
 #include <future>
 #include <memory>
@@ -9,9 +10,13 @@
 #include "base/invariant.h"
 #include "erasure/code.h"
 #include "erasure/parity_file.h"
+#include "image/spare.h"
 
 namespace fermata::erasure {
 namespace {
+
+// Pieces that are asked for before the one that is read: what another node sends while this one encodes.
+constexpr uint64_t kAhead = 4;
 
 // The input of one piece of parity: a piece of each chunk of data in the stripe.
 class Inputs {
@@ -20,23 +25,36 @@ class Inputs {
         : group_(group), source_(source), room_(std::make_unique<uint8_t[]>(group.layout().data() * kPiece)) {
         for (uint32_t i = 0; i < group.layout().data(); ++i) pieces_.push_back(room_.get() + i * kPiece);
     }
+    void expect(Stripe stripe, uint64_t piece) {
+        each(stripe, piece, [&](uint32_t, Member member, uint64_t in_data) {
+            const Contents& contents = group_.contents(member);
+            for (const Span& span : contents.spans(in_data * kPiece, contents.bytes_of_piece(in_data)))
+                source_.expect(member, contents.files[span.file].name, span.offset, span.bytes);
+        });
+    }
     void read(Stripe stripe, uint64_t piece) {
-        always(piece < group_.pieces_of_chunk(), "a piece behind the end of its chunk");
-        const Layout& layout = group_.layout();
         bytes_ = 0;
-        for (uint32_t i = 0; i < layout.data(); ++i) {
-            const Member member = layout.member_at(stripe, Position{i});
-            const uint64_t in_data = layout.chunk(stripe, member) * group_.pieces_of_chunk() + piece;
-            if (!read_data_piece(group_, member, in_data, source_, room_.get() + i * kPiece))
+        each(stripe, piece, [&](uint32_t place, Member member, uint64_t in_data) {
+            if (!read_data_piece(group_, member, in_data, source_, room_.get() + place * kPiece))
                 fail("what {} has of {} is damaged, or has changed: piece {}", group_.contents(member).host,
                      group_.generation().name(), in_data);
             bytes_ += group_.contents(member).bytes_of_piece(in_data);
-        }
+        });
     }
     const std::vector<const uint8_t*>& pieces() const { return pieces_; }
     uint64_t bytes() const { return bytes_; }
 
   private:
+    // `f` of each place in the stripe, whose chunk that is, and the piece in the data of that member.
+    template <class F>
+    void each(Stripe stripe, uint64_t piece, F&& f) const {
+        always(piece < group_.pieces_of_chunk(), "a piece behind the end of its chunk");
+        const Layout& layout = group_.layout();
+        for (uint32_t i = 0; i < layout.data(); ++i) {
+            const Member member = layout.member_at(stripe, Position{i});
+            f(i, member, layout.chunk(stripe, member) * group_.pieces_of_chunk() + piece);
+        }
+    }
     const Group& group_;
     Source& source_;
     std::unique_ptr<uint8_t[]> room_;
@@ -67,8 +85,14 @@ void write_pieces(const Group& group, Member member, Source& source, int fd, con
     const ParityHead empty(group, member, checksums);
     const auto parity = std::make_unique<uint8_t[]>(kPiece);
     Inputs one(group, source), other(group, source), *now = &one, *next = &other;
+    const auto stripe_of = [&](uint64_t i) {
+        return layout.stripe_of_parity(member, static_cast<uint32_t>(i / of_chunk));
+    };
+    uint64_t expected = 0;
     const auto read = [&](Inputs& to, uint64_t i) {
-        to.read(layout.stripe_of_parity(member, static_cast<uint32_t>(i / of_chunk)), i % of_chunk);
+        for (; expected < std::min(count, i + 1 + kAhead); ++expected)
+            to.expect(stripe_of(expected), expected % of_chunk);
+        to.read(stripe_of(i), i % of_chunk);
     };
     always(number(member) < layout.members(), "parity of a member that the group does not have");
     always(checksums.size() == count, "checksums of another number of pieces of parity");
@@ -85,7 +109,10 @@ void write_pieces(const Group& group, Member member, Source& source, int fd, con
         if (reading.valid()) reading.get();
         std::swap(now, next);
     }
-    const std::vector<std::byte> head = ParityHead(group, member, checksums).to_bytes();
+    std::vector<std::byte> head = ParityHead(group, member, checksums).to_bytes();
+    const uint64_t begin = empty.file_bytes() - group.parity_bytes();
+    always(head.size() <= begin, "a head that runs into what it is of");
+    head.resize(begin);  // zeros, whatever the file was before
     write_at(fd, head.data(), head.size(), 0, path);
     // Its length, where it has no pieces.
     if (::ftruncate(fd, static_cast<off_t>(empty.file_bytes())) != 0) fail_errno("cannot write {}", path);
@@ -124,7 +151,8 @@ void write_parity(const Group& group, Member member, Source& source, const files
     const std::string name = kUnfinishedParity;
     to.remove_file(name);  // of an attempt that was given up
     try {
-        const Fd fd = to.create(name);
+        auto spare = image::take_spare(to, name, kParityFile, group.parity_bytes());
+        const Fd fd = spare ? std::move(*spare) : to.create(name);
         write_pieces(group, member, source, fd.get(), to.path_of(name), between);
         if (!to.rename(name, kParityFile)) fail_errno("cannot rename {}", to.path_of(name));
     } catch (...) {

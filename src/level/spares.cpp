@@ -1,5 +1,6 @@
 #include "level/spares.h"
 
+#include "erasure/names.h"
 #include "files/move.h"
 #include "image/memory_file.h"
 #include "image/names.h"
@@ -8,13 +9,18 @@
 #include "level/place.h"
 
 namespace fermata::level {
+namespace {
+
+bool is_used_again(const std::string& name) { return rank_of_image(name) || name == erasure::kParityFile; }
+
+}  // namespace
 
 void set_aside_images(const files::Folder& folder, const files::Folder& generation) {
     if (!image::MemoryFile::is_one(folder.descriptor())) return;  // FERMATA_MEMORY_DIR on a disk
     const auto spares = folder.own(image::kSpareFolder);
     if (!spares) return;
     for (const std::string& name : generation.names()) {
-        if (!rank_of_image(name)) continue;
+        if (!is_used_again(name)) continue;
         const auto size = generation.size_of(name), there = spares->size_of(name);
         if (size && (!there || *there <= *size)) files::move(generation, name, *spares, name);
     }
@@ -32,7 +38,7 @@ void drop_spares(const files::Folder& folder) {
     const auto spares = folder.find(image::kSpareFolder);
     if (!spares) return;
     for (const std::string& name : spares->names())
-        if (rank_of_image(name)) spares->remove_file(name);
+        if (is_used_again(name)) spares->remove_file(name);
     folder.remove_empty(image::kSpareFolder);
 }
 

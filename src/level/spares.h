@@ -1,4 +1,4 @@
-// Spares are files of images that went from a node's memory, kept for their pages: the images of the
+// Spares are files of images and of parity that went from a node's memory, kept for their pages: those of the
 // generation after the next one are written over them (image/spare.h). They are given up where room gets
 // scarce.
 #pragma once
@@ -9,8 +9,8 @@
 
 namespace fermata::level {
 
-// Takes the images of a generation that goes, each in place of a smaller one of that name. `folder`: the
-// directory of the job on this node, in memory. The generation is none after that.
+// Takes the images and the parity of a generation that goes, each in place of a smaller one of that name.
+// `folder`: the directory of the job on this node, in memory. The generation is none after that.
 void set_aside_images(const files::Folder& folder, const files::Folder& generation);
 
 uint64_t bytes_of_spares(const files::Folder& folder);

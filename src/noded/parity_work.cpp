@@ -2,6 +2,7 @@
 
 #include <unistd.h>
 
+#include <algorithm>
 #include <map>
 #include <optional>
 
@@ -28,7 +29,7 @@ using erasure::Member;
 
 constexpr uint64_t kMostContents = uint64_t{1} << 30;
 constexpr double kPatience = 600;  // s, for others to add up what they have
-constexpr useconds_t kNap = 50'000;
+constexpr useconds_t kFirstNap = 1'000, kLongestNap = 50'000;
 
 size_t place_in(const wire::PeerGroup& group, const std::string& host) {
     for (size_t i = 0; i < group.peers.size(); ++i)
@@ -45,7 +46,7 @@ tree::Ranks ranks_of(const std::vector<wire::Run>& runs) {
 // A peer that was told later, or has more to add up, has not got it yet.
 Contents contents_from(PeerSource& source, const OwnNode& own, const wire::PeerGroup& group, size_t peer) {
     const double end = monotonic_s() + kPatience;
-    for (;;) try {
+    for (useconds_t nap = kFirstNap;; nap = std::min(2 * nap, kLongestNap)) try {
             const auto bytes =
                 source.whole(Member{static_cast<uint32_t>(peer)}, erasure::kContentsFile, kMostContents);
             return Contents::parse(bytes,
@@ -53,7 +54,7 @@ Contents contents_from(PeerSource& source, const OwnNode& own, const wire::PeerG
         } catch (const Error&) {
             const bool there = source.reachable(Member{static_cast<uint32_t>(peer)});
             if (!there || own.patience.given_up() || monotonic_s() > end) throw;
-            ::usleep(kNap);
+            ::usleep(nap);
         }
 }
 

@@ -46,20 +46,44 @@ auto PeerSource::ask(Member member, Work work) {
     try {
         return work(client(member));
     } catch (const Error&) {
-        clients_[member].reset();
+        drop(member);
         if (!used || own_.patience.given_up()) throw;
     }
     try {
         return work(client(member));
     } catch (const Error&) {
-        clients_[member].reset();
+        drop(member);
         throw;
     }
 }
 
+void PeerSource::drop(Member member) {
+    clients_[member].reset();
+    asked_.erase(member);
+}
+
 void PeerSource::read(Member member, const std::string& file, uint64_t offset, void* to, size_t bytes) {
     if (group_.peers.at(number(member)).host == own_.name) return here_.read(member, file, offset, to, bytes);
-    ask(member, [&](transfer::Client& client) { client.read(group_.generation, file, offset, to, bytes); });
+    const transfer::Client::Part part{group_.generation, file, offset, bytes};
+    ask(member, [&](transfer::Client& client) {
+        auto& asked = asked_[member];
+        if (asked.empty()) return client.read(part.generation, file, offset, to, bytes);
+        if (asked.front() != part) fail("{} is read out of the order that was expected", file);
+        asked.pop_front();
+        client.take(part, to);
+    });
+}
+
+// What cannot be asked for now is asked for when it is read, and said then.
+void PeerSource::expect(Member member, const std::string& file, uint64_t offset, size_t bytes) {
+    if (group_.peers.at(number(member)).host == own_.name || dead_.count(member) > 0) return;
+    try {
+        const transfer::Client::Part part{group_.generation, file, offset, bytes};
+        client(member).ask_for(part);
+        asked_[member].push_back(part);
+    } catch (const Error&) {
+        drop(member);
+    }
 }
 
 std::vector<std::byte> PeerSource::whole(Member member, const std::string& file, uint64_t most) {
@@ -70,6 +94,7 @@ std::vector<std::byte> PeerSource::whole(Member member, const std::string& file,
         auto* begin = reinterpret_cast<const std::byte*>(text.data());
         return {begin, begin + text.size()};
     }
+    always(asked_[member].empty(), "a whole file that is read between parts that were asked for");
     return ask(member, [&](transfer::Client& client) {
         std::vector<std::byte> all;
         const uint64_t size = client.read(

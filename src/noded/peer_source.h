@@ -4,6 +4,7 @@
 
 #include <cstddef>
 #include <cstdint>
+#include <deque>
 #include <map>
 #include <memory>
 #include <optional>
@@ -32,12 +33,14 @@ class PeerSource : public erasure::Source {
     // A peer that cannot be reached is not tried again.
     void read(erasure::Member member, const std::string& file, uint64_t offset, void* to,
               size_t bytes) override;
+    void expect(erasure::Member member, const std::string& file, uint64_t offset, size_t bytes) override;
     bool reachable(erasure::Member member) const { return dead_.count(member) == 0; }
     // All of a file, which has at most `most` bytes.
     std::vector<std::byte> whole(erasure::Member member, const std::string& file, uint64_t most);
 
   private:
     transfer::Client& client(erasure::Member member);
+    void drop(erasure::Member member);
     template <class Work>
     auto ask(erasure::Member member, Work work);
 
@@ -45,6 +48,8 @@ class PeerSource : public erasure::Source {
     const wire::PeerGroup& group_;
     erasure::Folders here_;
     std::map<erasure::Member, std::unique_ptr<transfer::Client>> clients_;
+    // Asked for, and not taken; nothing of a member without a client.
+    std::map<erasure::Member, std::deque<transfer::Client::Part>> asked_;
     std::map<erasure::Member, std::string> dead_;  // why
 };
 

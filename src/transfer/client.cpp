@@ -60,32 +60,51 @@ std::vector<File> Client::list(Generation generation) {
 
 uint64_t Client::read(Generation generation, const std::string& name, uint64_t offset, uint64_t length,
                       const Take& take) {
-    return with_name(from_, generation.name() + "/" + name, [&] {
-        const Stream::Frame first = ask({Kind::read, generation, name, offset, length});
+    const Part part{generation, name, offset, length};
+    ask_for(part);
+    return take_part(part, take);
+}
+
+void Client::read(Generation generation, const std::string& name, uint64_t offset, void* to, size_t length) {
+    const Part part{generation, name, offset, length};
+    ask_for(part);
+    take(part, to);
+}
+
+void Client::ask_for(const Part& part) {
+    with_name(from_, part.generation.name() + "/" + part.name, [&] {
+        stream_.send(Kind::read,
+                     to_bytes(Question{Kind::read, part.generation, part.name, part.offset, part.length}));
+    });
+}
+
+void Client::take(const Part& part, void* to) {
+    size_t got = 0;
+    const uint64_t file = take_part(part, [&](View piece, uint64_t at) {
+        std::memcpy(static_cast<std::byte*>(to) + (at - part.offset), piece.data(), piece.size());
+        got += piece.size();
+    });
+    if (got != part.length)
+        fail("{}/{} from {}: it has {} bytes, and {} from {} on were wanted", part.generation.name(),
+             part.name, from_, file, part.length, part.offset);
+}
+
+uint64_t Client::take_part(const Part& part, const Take& take) {
+    return with_name(from_, part.generation.name() + "/" + part.name, [&] {
+        const Stream::Frame first = answer();
         if (first.kind != Kind::size) out_of_turn();
         const Size size = size_of(first.payload);
-        if (size.follows > length) fail("{} bytes, and {} were asked for", size.follows, length);
+        if (size.follows > part.length) fail("{} bytes, and {} were asked for", size.follows, part.length);
         for (uint64_t done = 0; done < size.follows;) {
             const Stream::Frame frame = answer();
             if (frame.kind != Kind::data || frame.payload.empty() ||
                 frame.payload.size() > size.follows - done)
                 out_of_turn();
-            take(frame.payload, offset + done);
+            take(frame.payload, part.offset + done);
             done += frame.payload.size();
         }
         return size.file;
     });
-}
-
-void Client::read(Generation generation, const std::string& name, uint64_t offset, void* to, size_t length) {
-    size_t got = 0;
-    const uint64_t file = read(generation, name, offset, length, [&](View piece, uint64_t at) {
-        std::memcpy(static_cast<std::byte*>(to) + (at - offset), piece.data(), piece.size());
-        got += piece.size();
-    });
-    if (got != length)
-        fail("{}/{} from {}: it has {} bytes, and {} from {} on were wanted", generation.name(), name, from_,
-             file, length, offset);
 }
 
 Sum Client::digest(Generation generation, const std::string& name) {

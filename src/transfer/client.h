@@ -27,10 +27,22 @@ class Client {
                   const Take& take);
     // The same, into memory: exactly `length` bytes.
     void read(Generation generation, const std::string& name, uint64_t offset, void* to, size_t length);
+    // The same in two halves: questions may be asked while others are not answered, in the order in which the
+    // answers are taken then. Nothing else is asked meanwhile.
+    struct Part {
+        Generation generation;
+        std::string name;
+        uint64_t offset = 0;
+        size_t length = 0;
+        bool operator==(const Part&) const = default;
+    };
+    void ask_for(const Part& part);
+    void take(const Part& part, void* to);
     Sum digest(Generation generation, const std::string& name);
 
   private:
     Stream::Frame ask(const Question& question);
+    uint64_t take_part(const Part& part, const Take& take);
     Stream::Frame answer();
 
     const std::string from_;  // "the memory of a"

@@ -2,6 +2,7 @@
 #include <fstream>
 
 #include "base/error.h"
+#include "image/spare.h"
 #include "members.h"
 #include "store/remove.h"
 
@@ -73,6 +74,27 @@ TEST_F(FilesTest, EveryFlippedOrMissingByteOfAHeadIsFound) {
 }
 
 // What retention removes.
+TEST_F(FilesTest, ParityOverPagesOfOldParityIsTheSame) {
+    make({{3 << 20}, {2 << 20}, {4 << 20}});
+    const Group all = group(3, 1);
+    std::vector<std::optional<files::Folder>> folders{folder(0), folder(1), folder(2)};
+    const auto parity = [&] {
+        Folders source(folders);
+        write_parity(all, Member{0}, source, folder(0));
+        std::ifstream in(at(0) / kParityFile, std::ios::binary);
+        return std::string(std::istreambuf_iterator<char>(in), {});
+    };
+    const std::string wanted = parity();
+    for (size_t old : {wanted.size() + 12345, wanted.size() - 12345}) {
+        std::filesystem::remove(at(0) / kParityFile);
+        std::filesystem::create_directory(root_ / image::kSpareFolder);
+        const auto spare = root_ / image::kSpareFolder / kParityFile;
+        std::ofstream(spare, std::ios::binary) << std::string(old, 'x');
+        EXPECT_EQ(parity(), wanted) << old;
+        EXPECT_FALSE(std::filesystem::exists(spare));  // it was used
+    }
+}
+
 TEST_F(FilesTest, ParityGoesWithItsGeneration) {
     fs::create_directory(root_ / "gen-000007");
     files::Folder generation = files::Folder::at(root_ / "gen-000007");

@@ -10,10 +10,12 @@
 #include <random>
 
 #include "base/clock.h"
+#include "base/error.h"
 #include "erasure/names.h"
 #include "level/memory.h"
 #include "noded/parity_level.h"
 #include "noded/parity_work.h"
+#include "noded/peer_source.h"
 #include "store/remove.h"
 #include "transfer/server.h"
 
@@ -216,6 +218,41 @@ TEST_F(ParityTest, ItIsGivenUpAtOnce) {
     daemons_[0]->parity->stop();
     EXPECT_LT(monotonic_s() - begin, 3);
     EXPECT_TRUE(daemons_[0]->said.empty());
+}
+
+// What another node is asked for ahead comes as it is, whatever is read of it then.
+TEST_F(ParityTest, PartsThatWereAskedForAheadAreTaken) {
+    start(2);
+    for (size_t i = 0; i < 2; ++i) images(i);
+    const wire::PeerGroup order = group(1);
+    const erasure::Member other{1};
+    const std::string name = image::image_name(Rank(2));
+    const size_t part = 300'000;
+    const auto is_read = [&](PeerSource& source, uint64_t offset) {
+        std::string got(part, '\0');
+        source.read(other, name, offset, got.data(), part);
+        return got == wanted_[2].substr(offset, part);
+    };
+    PeerSource source(daemons_[0]->own, order);
+    for (uint64_t at = 0; at < 3; ++at) source.expect(other, name, at * part, part);
+    EXPECT_TRUE(is_read(source, 0));
+    EXPECT_TRUE(is_read(source, part));
+    EXPECT_TRUE(is_read(source, 17));  // not what comes next
+    EXPECT_TRUE(is_read(source, 2 * part));
+    // A file that is not there is said when it is read, and what was expected behind it is had all the same.
+    source.expect(other, image::image_name(Rank(9)), 0, part);
+    source.expect(other, name, 5, part);
+    EXPECT_THROW(source.read(other, image::image_name(Rank(9)), 0, std::string(part, 0).data(), part), Error);
+    EXPECT_TRUE(is_read(source, 5));
+    source.expect(other, name, 0, part);
+    daemons_[1]->server.reset();
+    try {
+        EXPECT_TRUE(is_read(source, 0));  // it may have come before
+    } catch (const Error&) {
+    }
+    EXPECT_THROW(static_cast<void>(is_read(source, 5)), Error);
+    source.expect(other, name, 0, part);  // nobody is there: the read says so
+    EXPECT_THROW(static_cast<void>(is_read(source, 0)), Error);
 }
 
 }  // namespace
