@@ -2,16 +2,19 @@
 //
 // RANKS processes with MIB each, all at once, in turns: plain write and fsync of a file each below FILES; a
 // memcpy and then a transfer over loopback TCP into touched memory (the two copies that a checkpoint with a
-// buddy makes at least). Then one process: the code of 4+2, and parity and rebuilding of 4+2 members whose
-// images have MIB, below MEMORY. One line of JSON: seconds of each round, and bytes.
+// buddy makes at least), and the same with a Poly1305 tag of each MiB made and compared. Then one process:
+// the code of 4+2, and parity and rebuilding of 4+2 members whose images have MIB, below MEMORY. One line of
+// JSON: seconds of each round, and bytes.
 #include <fcntl.h>
 #include <netinet/in.h>
+#include <sodium.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
 #include <algorithm>
+#include <array>
 #include <atomic>
 #include <cstdio>
 #include <cstring>
@@ -110,22 +113,52 @@ Sockets loopback() {
     return {std::move(from), std::move(to)};
 }
 
+// What a copy to a buddy is made of with its tags.
+constexpr size_t kFrame = 1 << 20;
+using Tag = std::array<unsigned char, crypto_onetimeauth_BYTES>;
+
+Tag tag_of(const char* data, size_t size) {
+    static const unsigned char kKey[crypto_onetimeauth_KEYBYTES] = {1};
+    Tag tag;
+    crypto_onetimeauth(tag.data(), reinterpret_cast<const unsigned char*>(data), size, kKey);
+    return tag;
+}
+
+void send_copy(int socket, const char* data, size_t size, bool tags) {
+    for (size_t at = 0; at < size; at += kFrame) {
+        const size_t length = std::min(kFrame, size - at);
+        const Tag tag = tags ? tag_of(data + at, length) : Tag{};
+        write_all(socket, data + at, length, "a socket");
+        if (tags) write_all(socket, tag.data(), tag.size(), "a socket");
+    }
+}
+
+void receive_copy(int socket, char* to, size_t size, bool tags) {
+    const auto receive = [&](void* into, size_t length) {
+        if (::recv(socket, into, length, MSG_WAITALL) != static_cast<ssize_t>(length))
+            fail_errno("a transfer ended early");
+    };
+    for (size_t at = 0; at < size; at += kFrame) {
+        const size_t length = std::min(kFrame, size - at);
+        receive(to + at, length);
+        if (!tags) continue;
+        Tag tag;
+        receive(tag.data(), tag.size());
+        if (tag != tag_of(to + at, length)) fail("a wrong tag");
+    }
+}
+
 // Processes 0 .. ranks-1 copy and send, the others receive.
-double two_copies(int ranks, const char* data, char* copies, char* received, size_t size) {
+double two_copies(int ranks, const char* data, char* copies, char* received, size_t size, bool tags) {
     std::vector<Sockets> sockets;
     for (int i = 0; i < ranks; ++i) sockets.push_back(loopback());
     return together(2 * ranks, [&](int i) {
         const auto rank = static_cast<size_t>(i % ranks);
         if (i < ranks) {
             std::memcpy(copies + rank * size, data + rank * size, size);
-            return write_all(sockets[rank].from.get(), copies + rank * size, size, "a socket");
+            return send_copy(sockets[rank].from.get(), copies + rank * size, size, tags);
         }
-        for (size_t done = 0; done < size;) {
-            const ssize_t n = ::recv(sockets[rank].to.get(), received + rank * size + done,
-                                     std::min(kStep, size - done), 0);
-            if (n <= 0) fail_errno("a transfer ended early");
-            done += static_cast<size_t>(n);
-        }
+        receive_copy(sockets[rank].to.get(), received + rank * size, size, tags);
     });
 }
 
@@ -225,9 +258,10 @@ int main(int argc, char** argv) try {
                  all = size * static_cast<size_t>(ranks);
     char *data = touched(all), *copies = touched(all), *received = touched(all);
     fill(data, all, 1);
-    std::vector<double> plain, two, code, parity, rebuilt;
+    std::vector<double> plain, two, with_tags, code, parity, rebuilt;
     for (int round = 0; round < rounds; ++round) {
-        two.push_back(two_copies(ranks, data, copies, received, size));
+        two.push_back(two_copies(ranks, data, copies, received, size, false));
+        with_tags.push_back(two_copies(ranks, data, copies, received, size, true));
         plain.push_back(plain_files(ranks, argv[1], data, size));
         code.push_back(code_alone(data, copies, all));
     }
@@ -243,6 +277,7 @@ int main(int argc, char** argv) try {
     std::printf("{");
     print("plain", plain);
     print("two_copies", two);
+    print("with_tags", with_tags);
     print("code", code);
     print("parity", parity);
     print("rebuild", rebuilt);
