@@ -174,7 +174,7 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(line);
     }
     if (!served) return;
-    lost([&] { losses_.daemon_gone(info.host, info.pid, tree::now_ms()); });
+    lost([&] { losses_.daemon_gone(info.host, info.pid, info.left ? info.left_since : tree::now_ms()); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
 }

@@ -286,8 +286,12 @@ void Root::serve(int timeout_ms) {
         serve_once(0);  // the ranks' last words, which came before
         hides_lost_nodes_ = hides_lost_nodes();
         // Without MPI_Finalize: was a node lost? Its news may come behind the launcher's end.
-        const int64_t end =
-            tree::now_ms() + (*code == 0 && hides_lost_nodes_ && running_ && !finalize_released_ ? 1000 : 0);
+        const bool early = running_ && !finalize_released_;
+        if (early) {
+            tree_.expect_no_return();
+            serve_once(0);
+        }
+        const int64_t end = tree::now_ms() + (*code == 0 && hides_lost_nodes_ && early ? 1000 : 0);
         while (!losses_.daemon() && tree::now_ms() < end) serve_once(20);
         losses_.launcher_ended(host_name(), tree::now_ms());
         launcher_end_ = code;

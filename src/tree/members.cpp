@@ -68,7 +68,13 @@ void Members::left(int node, bool silent, int64_t now) {
     if (!info) return;
     set_away(*info, now + kBackMs);
     info->left = true;
+    info->left_since = now;
     info->silent = silent;
+}
+
+void Members::expect_no_return(int64_t now) {
+    for (auto& [node, info] : here_)
+        if (info.left) info.away_until = std::min(info.away_until, now);
 }
 
 std::vector<std::pair<int, NodeInfo>> Members::expire(int64_t now) {

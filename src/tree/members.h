@@ -22,6 +22,7 @@ struct NodeInfo {
     int64_t away_until = 0;  // ms: it has not answered, and is lost then; 0 = it is here
     bool coming = false;     // away because it has not come to its first parent yet
     bool left = false;       // away, and its connection is known to have ended
+    int64_t left_since = 0;  // ms
     bool silent = false;     // likewise, and not by the daemon or its kernel: it may live
 };
 
@@ -42,6 +43,8 @@ class Members {
     bool here(int node);
     // Its connection has ended, and it has not answered since.
     void left(int node, bool silent, int64_t now);
+    // The job is over: whose connection has ended is lost.
+    void expect_no_return(int64_t now);
     // Takes out those that have been away for too long: they are lost from now on.
     std::vector<std::pair<int, NodeInfo>> expire(int64_t now);
     // No patience any more: the job is over.

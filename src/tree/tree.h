@@ -56,7 +56,10 @@ class Tree {
     // More connections than this are refused.
     void at_most(size_t nodes) { links_.at_most(nodes); }
     // The job is over: who leaves does not come back.
-    void expect_no_return() { patient_ = false; }
+    void expect_no_return() {
+        patient_ = false;
+        members_.expect_no_return(now_ms());
+    }
 
     // An order to every daemon, also to one that has another parent by then.
     void broadcast(const wire::Message& message);

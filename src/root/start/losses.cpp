@@ -7,10 +7,12 @@
 
 namespace fermata::root {
 
-// The first loss is the cause of others, but for one: whoever has left by itself kills nobody.
+// The first loss is the cause of others, but for one: whoever has left by itself kills nobody. A daemon's is
+// heard of late: the launcher may have ended other nodes' ranks meanwhile.
 void Losses::note(Kind kind, const std::string& why, int rank, const std::string& host, int pid,
                   int64_t now) {
-    if (kind_ != Kind::none && kind_ != Kind::left) return;
+    const bool was_before = kind == Kind::daemon && kind_ == Kind::dead && now < at_;
+    if (kind_ != Kind::none && kind_ != Kind::left && !was_before) return;
     if (kind_ == Kind::left && kind == Kind::left) return;
     kind_ = kind;
     why_ = why;
@@ -35,9 +37,10 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
     if (first) code_ = rank.code;
 }
 
-void Losses::daemon_gone(const std::string& host, int pid, int64_t now) {
+void Losses::daemon_gone(const std::string& host, int pid, int64_t since) {
     lost_hosts_.push_back(host);
-    note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid, now);
+    note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid,
+         since);
 }
 
 void Losses::launcher_ended(const std::string& here, int64_t now) {

@@ -27,7 +27,8 @@ class Losses {
         int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
     };
     void rank_gone(const Rank& rank, int64_t now);
-    void daemon_gone(const std::string& host, int pid, int64_t now);
+    // `since` then: it is said later.
+    void daemon_gone(const std::string& host, int pid, int64_t since);
 
     // The launcher says so itself, and ends the job.
     void launcher_ends(const std::string& line, int64_t now);

@@ -80,6 +80,21 @@ TEST(Losses, ALauncherThatEndsTheJobHasItsTime) {
     EXPECT_EQ(losses.code(), 137);
 }
 
+// The launcher ends the ranks of other nodes before it is known that the daemon does not come back.
+TEST(Losses, ADaemonThatWasGoneBeforeIsTheCause) {
+    Losses losses;
+    losses.rank_gone(gone(137), 50);
+    losses.daemon_gone("node-b", 7, 5);
+    EXPECT_EQ(losses.why(), "the node daemon of node-b (pid 7) is gone");
+    EXPECT_EQ(losses.suspects(), std::vector<std::string>{"node-b"});
+    EXPECT_TRUE(losses.node());
+    Losses later;
+    later.rank_gone(gone(137), 50);
+    later.daemon_gone("node-b", 7, 51);
+    EXPECT_EQ(later.why(), "rank 3 (pid 77 on node-a) has ended with 137");
+    EXPECT_EQ(later.suspects(), (std::vector<std::string>{"node-b", "node-a"}));
+}
+
 TEST(Losses, WhoHasLeftByItselfKillsNobody) {
     for (const Losses::Facts& facts : {kMpiexec, kSupervised, kOther}) {
         Losses losses;
