@@ -87,6 +87,7 @@ SPLITS = {"mpich": ["1", f"2:{SHARED}", "3:", "2", "4", "4:"], "openmpi": ["0", 
 # in such a communicator.
 MEANT = {"mpich": {f"2:{NEARBY}": "2", f"4:{NEARBY}": "2", f"5:{NEARBY}": "2", "5": "null", f"4:{SHARED}": None},
          "openmpi": {"13": "null", f"13:{SHARED}": None}}
+UNGUIDED = {"mpich": [], "openmpi": ["12:"]}  # what says in the info, which is empty before, by what it has split
 SINCE = {"mpich": (4, 2), "openmpi": (5, 0)}
 
 
@@ -95,11 +96,24 @@ def splits(cwd):
         program = cwd / f"splits.{mpi}"
         subprocess.run([f"mpicc.{mpi}", "-O1", SOURCES / "splits.c", "-o", program], check=True)
         guided = "2" if version(mpi) >= SINCE[mpi] else "null"
-        want = harness.native([program, *SPLITS[mpi]], 2, mpi, cwd)
-        want += [f"{word} -> {result or guided}" + f", by {word.partition('=')[2]}" * (SHARED in word) for word, result in MEANT[mpi].items()]
-        with Job.run([program, *SPLITS[mpi], *MEANT[mpi]], 2, cwd, mpi=mpi) as job:
+        words = SPLITS[mpi] + UNGUIDED[mpi] * (version(mpi) >= SINCE[mpi])
+        want = harness.native([program, *words], 2, mpi, cwd)
+        now = [line for line in want if " -> " in line]
+        now += [f"{word} -> {result or guided}" + f", by {word.partition('=')[2]}" * (SHARED in word) for word, result in MEANT[mpi].items()]
+        later = [line.partition(" -> ")[0] + " still" + line.partition(",")[2] for line in now if ", by " in line]
+        check([line for line in want if " still " in line] == later[:len(want) - len(words)], f"natively: {want}")
+        bound = ["--mpiexec-args=--bind-to none"] if mpi == "openmpi" and not harness.LAUNCHER else []  # as natively
+        hold = cwd / f"go.{mpi}"
+        with Job.run([program, *words, *MEANT[mpi]], 2, cwd, mpi=mpi, extra=bound, env=dict(os.environ, HOLD_FILE=str(hold))) as job:
+            job.wait_line("READY")
+            generation = job.checkpoint()["generation"]
+            hold.touch()
             lines = job.finish()
-        check(lines == want, f"{program.name}: {lines}, wanted {want}")
+            check(lines == [*now, "READY", *later], f"{program.name}: {lines}, wanted {now}, then {later}")
+        for library in (mpi, other):
+            with Job.restart(cwd, mpi=library, generation=int(generation.split("-")[1])) as job:
+                lines = job.finish()
+                check(lines == later, f"{program.name} continued on {library}: {lines}, wanted {later}")
         # Its own types on the other library: an error, and one line in each rank.
         word = {"mpich": f"4:{NEARBY}", "openmpi": "9"}[mpi]
         with Job.run([program, word], 2, cwd, mpi=other) as job:

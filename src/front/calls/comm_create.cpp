@@ -247,7 +247,7 @@ int fm_Comm_split_type(Comm comm, int split_type, int key, Info info, Comm* newc
     InfoObject* wanted = find(info);
     const int meant = split_type_meant(split_type, wanted);
     const int rc = create_comm(call, parent, false, newcomm, {kLibraryChooses, key}, [=](RealComm* real) {
-        TempInfo hints(info);
+        TempInfo hints(info, meant == FM_COMM_TYPE_HW_UNGUIDED);
         int done = LOWER(Comm_split_type)(RealComm{parent->real}, meant, key, hints, real);
         if (done == FM_SUCCESS && meant == FM_COMM_TYPE_HW_UNGUIDED && wanted != nullptr)
             note_resource(hints, wanted);

@@ -28,7 +28,9 @@ bool info_remove(InfoPairs* pairs, const char* key) noexcept;
 // A real info (or group) for the length of one real call.
 class RealInfoFor {
   public:
-    explicit RealInfoFor(uint32_t handle) noexcept;  // virtual info; null or unknown gives the null info
+    // Virtual info; null or unknown gives the null info, and so does an empty one, but where the library says
+    // something in it.
+    explicit RealInfoFor(uint32_t handle, bool to_be_filled = false) noexcept;
     explicit RealInfoFor(const InfoPairs& pairs) noexcept;
     ~RealInfoFor();
     RealInfoFor(const RealInfoFor&) = delete;
@@ -36,7 +38,7 @@ class RealInfoFor {
     uint64_t word() const { return word_; }
 
   private:
-    void fill(const InfoPairs& pairs) noexcept;
+    void fill(const InfoPairs& pairs, bool to_be_filled) noexcept;
     uint64_t word_ = 0;
 };
 class RealGroupFor {

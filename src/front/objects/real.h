@@ -67,7 +67,8 @@ inline mpi::RealOp real_of(const OpObject* op) noexcept {
 // For the length of one real call: RealInfo real = temporary(info);
 class TempInfo : public RealInfoFor {
   public:
-    explicit TempInfo(mpi::Info h) noexcept : RealInfoFor(static_cast<uint32_t>(h)) {}
+    explicit TempInfo(mpi::Info h, bool to_be_filled = false) noexcept
+        : RealInfoFor(static_cast<uint32_t>(h), to_be_filled) {}
     operator mpi::RealInfo() const noexcept { return static_cast<mpi::RealInfo>(word()); }
 };
 class TempGroup : public RealGroupFor {

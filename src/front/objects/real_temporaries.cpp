@@ -6,14 +6,15 @@
 
 namespace fermata::front {
 
-RealInfoFor::RealInfoFor(uint32_t handle) noexcept {
-    if (InfoObject* info = find_info(handle)) fill(info->pairs);
+RealInfoFor::RealInfoFor(uint32_t handle, bool to_be_filled) noexcept {
+    if (InfoObject* info = find_info(handle)) fill(info->pairs, to_be_filled);
 }
-RealInfoFor::RealInfoFor(const InfoPairs& pairs) noexcept { fill(pairs); }
+RealInfoFor::RealInfoFor(const InfoPairs& pairs) noexcept { fill(pairs, false); }
 
-void RealInfoFor::fill(const InfoPairs& pairs) noexcept {
-    // No hints and the null info mean the same to every function, and the null one costs nothing.
-    if (pairs.empty()) return;
+void RealInfoFor::fill(const InfoPairs& pairs, bool to_be_filled) noexcept {
+    // No hints and the null info mean the same to every function that only reads them, and the null one costs
+    // nothing.
+    if (pairs.empty() && !to_be_filled) return;
     RealInfo real{};
     if (LOWER(Info_create)(&real) != FM_SUCCESS) return;
     word_ = static_cast<uint64_t>(real);
