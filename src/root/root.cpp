@@ -111,8 +111,8 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
         constexpr std::string_view kOurs = "fermata: ";
         say(fatal_->line.starts_with(kOurs) ? fatal_->line.substr(kOurs.size()) : fatal_->line);
     }
-    // That mpiexec has said nothing.
-    if (launcher_end_ == 0 && exit_code() != 0 && !fatal_ && (node_is_lost() || losses_.killed()))
+    // That mpiexec has said nothing. Ranks of a job that was stopped are gone, too.
+    if (launcher_end_ == 0 && (node_is_lost() || losses_.killed()) && why_it_ended() == losses_.why())
         say(losses_.why());
     note_end();
     note(journal::Kind::end, {{"code", exit_code()},

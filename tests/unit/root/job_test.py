@@ -233,6 +233,16 @@ def killed_and_nobody_says_so(p):
 
 
 @case
+def stopped_and_nobody_is_lost(p):
+    """Ranks of a job that is stopped are killed, too, and there is nothing to say of it."""
+    job = p.job("-n", 2, FAKE_MPIEXEC_IS_GLAD="1")
+    good(p.call("checkpoint", "--stop"))
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 85 and "checkpointed and stopped" in err and "is gone" not in err, (job.returncode, err)
+    p.nothing_left()
+
+
+@case
 def killed_between(p):
     job = p.job("-n", 2)
     good(p.call("checkpoint"))
