@@ -5,7 +5,8 @@ hardware support, so on any machine and slowly. As root; packages qemu-system-x8
     tests/suites/kernel.py build               a disk with Debian 12 and what tools/setup installs; about ten minutes
     tests/suites/kernel.py run [CTEST WORDS…]  this tree's build/ in it: ctest with these words (below: WORDS)
     tests/suites/kernel.py rdma [MPI…]          MPI over InfiniBand verbs, by software RoCE (rdma.py), half an hour
-    tests/suites/kernel.py cross               a job stopped there goes on here, and one stopped here goes on there
+    tests/suites/kernel.py cross               a job stopped there goes on here, and one stopped here goes on there, with two models
+                                               of CPUs there: one that has what --cpu says, and one that has less; ten minutes
 
 The machine sees this tree at its own path, everything else is its own. --where DIR, or FERMATA_SUITES: where the disk is kept.
 """
@@ -29,6 +30,7 @@ PROGRAMS = BUILD / "tests" / "programs"
 WORDS = ["-R", r"split\.|Process|Threads|posix|system\.(process|store|early|elsewhere|encryption|liveness|bad|crash)"]
 # What this machine's images need not fear: instructions and registers that no other processor here has.
 CPU = "max,pku=off,mpx=off,sse4a=off,3dnow=off,3dnowext=off,la57=off"
+OLDER = "IvyBridge"  # x86-64-v2 with AVX, and nothing of v3 beyond
 PACKAGES = ["linux-image-amd64", "kmod", "iproute2", "procps", "python3", "cmake", "binutils",
             "rdma-core", "ibverbs-providers", "ibverbs-utils", "ucx-utils"]  # the second line: rdma.py
 INIT = r"""#!/bin/bash
@@ -76,14 +78,14 @@ def build(where):
 class Machine:
     """Runs one script; `share` is /share in it."""
 
-    def __init__(self, where, share, script, network="none"):
+    def __init__(self, where, share, script, network="none", cpu=CPU):
         check((where / "disk").exists(), f"no disk in {where}: kernel.py build")
         self.share = share
         (share / "script").write_text(script)
         (share / "said").touch()
         self.console = open(share / "console", "wb")
         self.process = subprocess.Popen(
-            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", CPU, "-smp", "2", "-m", "6G", "-display", "none",
+            ["qemu-system-x86_64", "-accel", "tcg,thread=multi", "-cpu", cpu, "-smp", "2", "-m", "6G", "-display", "none",
              "-serial", "stdio", "-no-reboot", "-nic", network, "-kernel", str(where / "vmlinuz"), "-initrd",
              str(where / "initrd.img"), "-append",
              "root=/dev/vda rw console=ttyS0 panic=-1 mitigations=off no_timer_check init=/kernel-test-init", "-snapshot", "-drive",
@@ -155,12 +157,12 @@ def rdma(where, libraries):
         return machine.finish(3600)
 
 
-def stopped_after(steps, words, cwd):
-    """A script: a job of `words` in `cwd`, incremental generations, stopped. It keeps to what both processors have."""
+def stopped_after(steps, words, cwd, level):
+    """A script: a job of `words` in `cwd`, incremental generations, stopped. `level`: --cpu LEVEL, or "" for all that the CPU has."""
     return f"""
 mkdir -p {cwd}; cd {cwd}; export STEADY_PAUSE=20000
 lines() {{ while [ $(wc -l <out) -lt $1 ]; do kill -0 $job; sleep 0.1; done; }}
-{FERMATA} run -n 2 --cpu x86-64-v3 --mpi mpich --ckpt-dir ckpt --save-options incremental -- {words} >out &
+{FERMATA} run -n 2 {level} --mpi mpich --ckpt-dir ckpt --save-options incremental -- {words} >out &
 job=$!
 lines {steps}; {FERMATA} checkpoint --ckpt-dir ckpt
 lines {2 * steps}; {FERMATA} checkpoint --ckpt-dir ckpt --stop
@@ -168,42 +170,66 @@ wait $job || [ $? = 85 ]
 """
 
 
-def cross(where):
-    """To the last bit, both ways and on both libraries."""
-    program = f"{PROGRAMS / 'steady.mpich'} 120 8"
-    env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
-    with shared_directory() as share:
-        native = command("mpiexec.mpich", "-n", 2, *program.split(), env=env, capture_output=True, text=True).stdout.splitlines()
-        here, there = share / "here", pathlib.Path("/tmp/fermata-there")
+class Crossing:
+    """One program, whose lines are compared to the last bit, and one emulated CPU."""
 
-        def right(text, what):
-            lines = text.splitlines()
-            check(5 < len(lines) < len(native) and lines == native[-len(lines):], f"{what}: {lines[-2:]}")
-            print(f"{what}: right, its last {len(lines)} lines", flush=True)
+    def __init__(self, where, cpu):
+        self.where, self.cpu = where, cpu
+        self.program = f"{PROGRAMS / 'steady.mpich'} 120 8"
+        self.env = dict(os.environ, OMPI_ALLOW_RUN_AS_ROOT="1", OMPI_ALLOW_RUN_AS_ROOT_CONFIRM="1")
+        self.native = command("mpiexec.mpich", "-n", 2, *self.program.split(), env=self.env, capture_output=True, text=True).stdout.splitlines()
 
-        command("bash", "-ec", stopped_after(20, program, "/tmp/fermata-here"), env=env)
-        shutil.move("/tmp/fermata-here", here)
-        script = UNPACK + f"""
-cp -r /share/here /tmp/fermata-here; cd /tmp/fermata-here
+    def right(self, text, what):
+        lines = text.splitlines()
+        check(5 < len(lines) < len(self.native) and lines == self.native[-len(lines):], f"{what}: {lines[-2:]}")
+        print(f"{what}, {self.cpu.partition(',')[0]}: right, its last {len(lines)} lines", flush=True)
+
+    def both_ways(self, to, back, refused=None):
+        """Stopped here with --cpu `to`, gone on there; stopped there with `back`, gone on here. `refused`: a level of which a job goes on
+        there with neither library, and which instructions it lacks is said before anything runs."""
+        here, there = pathlib.Path("/tmp/fermata-here"), pathlib.Path("/tmp/fermata-there")
+        with shared_directory() as share:
+            for level in filter(None, (to, refused)):
+                command("bash", "-ec", stopped_after(20, self.program, here, f"--cpu {level}"), env=self.env)
+                shutil.move(here, share / level)
+            script = UNPACK + f"""
+cp -r /share/{to} {here}; cd {here}
 for mpi in openmpi mpich; do
     cp -r ckpt ckpt.$mpi
     {FERMATA} restart --ckpt-dir ckpt.$mpi --mpi $mpi >/share/$mpi
 done
-""" + stopped_after(20, program, there) + f"cp -r {there} /share/there\n"
-        with Machine(where, share, script) as machine:
-            check(machine.finish(1800) == 0, "failed there")
-        for mpi in ("openmpi", "mpich"):
-            right((share / mpi).read_text(), f"stopped here, gone on there on {mpi}")
-        shutil.rmtree(there, ignore_errors=True)
-        shutil.copytree(share / "there", there)
+"""
+            if refused:
+                script += f"""
+cp -r /share/{refused} {here}.refused; cd {here}.refused
+for mpi in openmpi mpich; do
+    {FERMATA} restart --ckpt-dir ckpt --mpi $mpi >/share/refused.$mpi 2>&1 && exit 1
+done
+"""
+            script += stopped_after(20, self.program, there, back) + f"cp -r {there} /share/there\n"
+            with Machine(self.where, share, script, cpu=self.cpu) as machine:
+                check(machine.finish(3600) == 0, "failed there")
+            for mpi in ("openmpi", "mpich"):
+                self.right((share / mpi).read_text(), f"stopped here, gone on there on {mpi}")
+                if refused:
+                    said = (share / f"refused.{mpi}").read_text()
+                    check("avx2" in said and "step" not in said, f"{refused} there: {said}")
+                    print(f"{refused} there on {mpi}: refused, {said.strip().splitlines()[-1]}", flush=True)
+            shutil.rmtree(there, ignore_errors=True)
+            shutil.copytree(share / "there", there)
         try:
             for mpi in ("openmpi", "mpich"):
                 shutil.copytree(there / "ckpt", there / mpi)
-                done = command(FERMATA, "restart", "--ckpt-dir", mpi, "--mpi", mpi, cwd=there, env=env, capture_output=True,
-                               text=True)
-                right(done.stdout, f"stopped there, gone on here on {mpi}")
+                done = command(FERMATA, "restart", "--ckpt-dir", mpi, "--mpi", mpi, cwd=there, env=self.env, capture_output=True, text=True)
+                self.right(done.stdout, f"stopped there, gone on here on {mpi}")
         finally:
             shutil.rmtree(there)
+
+
+def cross(where):
+    """To the last bit, both ways and on both libraries."""
+    Crossing(where, CPU).both_ways("x86-64-v3", "--cpu x86-64-v3")
+    Crossing(where, OLDER).both_ways("x86-64-v2", "", refused="x86-64-v3")
     return 0
 
 
