@@ -34,6 +34,17 @@ const CpuLevel* cpu_level(std::string_view name) {
     return nullptr;
 }
 
+const CpuLevel& greatest_cpu_level(std::string_view instructions) {
+    const CpuLevel* found = &kLevels[0];
+    for (const CpuLevel& level : kLevels) {
+        std::istringstream words{std::string(level.instructions)};
+        for (std::string word; words >> word;)
+            if (!has_word(instructions, word)) return *found;
+        found = &level;
+    }
+    return *found;
+}
+
 std::string limited_to(const CpuLevel& level, std::string_view instructions) {
     auto has = [&](std::string_view word) {
         for (const CpuLevel& one : kLevels) {

@@ -17,6 +17,8 @@ struct CpuLevel {
 std::vector<std::string> cpu_level_names();
 // Null: no level has that name.
 const CpuLevel* cpu_level(std::string_view name);
+// Finds the greatest level all of whose instructions are among these names.
+const CpuLevel& greatest_cpu_level(std::string_view instructions);
 // Keeps of these names (with spaces between them) those that a program may use on this level.
 std::string limited_to(const CpuLevel& level, std::string_view instructions);
 

@@ -8,6 +8,7 @@
 #include <thread>
 #include <utility>
 
+#include "base/cpu_level.h"
 #include "base/error.h"
 #include "base/invariant.h"
 #include "base/text.h"
@@ -231,8 +232,8 @@ void check_cpu(const image::Reader& reader, const std::string& path) {
         fail(
             "{}: the program was started on a CPU with {}, which this one lacks and it may have chosen its "
             "code by: restart on a node like that one, or with FERMATA_ANY_CPU=1 if it uses nothing of it; "
-            "`fermata run --cpu x86-64-v3` keeps a job's libraries to what more nodes have",
-            path, missing);
+            "`fermata run --cpu {}` keeps a job's libraries to what this node has, too",
+            path, missing, greatest_cpu_level(cpu_flags()).name);
 }
 
 // All of it, from the one copy or from the other: the addresses are the same.

@@ -30,6 +30,18 @@ TEST(CpuLevel, KeepsWhatItAndTheLevelsBelowHave) {
     EXPECT_EQ(cpu_level(""), nullptr);
 }
 
+TEST(CpuLevel, TheGreatestIsThatOfWhichNothingIsMissing) {
+    const std::string v2 = "cx16 fsgsbase lahf_lm pni popcnt sse4_1 sse4_2 ssse3 vmx",
+                      v3 = v2 + " abm avx avx2 bmi1 bmi2 f16c fma movbe xsave";
+    EXPECT_EQ(greatest_cpu_level("fsgsbase pni").name, "x86-64");
+    EXPECT_EQ(greatest_cpu_level("").name, "x86-64");
+    EXPECT_EQ(greatest_cpu_level(v2).name, "x86-64-v2");
+    EXPECT_EQ(greatest_cpu_level(v2 + " avx xsave").name, "x86-64-v2");
+    EXPECT_EQ(greatest_cpu_level(v3).name, "x86-64-v3");
+    EXPECT_EQ(greatest_cpu_level(v3 + " avx512bw avx512cd avx512dq avx512f avx512vl").name, "x86-64-v4");
+    EXPECT_EQ(greatest_cpu_level("avx512bw avx512cd avx512dq avx512f avx512vl fsgsbase").name, "x86-64");
+}
+
 TEST_F(CpuWords, ALevelGoesWithoutWhatThoseAboveItHave) {
     const std::string v2 = words_of("x86-64-v2")["GLIBC_TUNABLES"],
                       v3 = words_of("x86-64-v3")["GLIBC_TUNABLES"];
