@@ -173,7 +173,7 @@ split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
     bridge.log_file = make_log_file;
     bridge.connections = &split::connections();
     // Open MPI 4.1.4 (btl/tcp) asks again without a rest, and no stop comes between.
-    split::hide_ends(job.message_log && facts.library == "mpich");
+    split::hide_ends(job.message_log && !facts.version.starts_with("Open MPI v4"), facts.library == "mpich");
     if (job.message_log) note_places_of_log_files(job.node_dir);
     bridge.private_world = facts.private_world;
     bridge.program = program_path;

@@ -14,10 +14,14 @@ namespace {
 
 Connections all{};
 bool hidden;
+bool hidden_in_handshakes;
 
 // Which of the descriptors that are open have been counted: an end is come upon again and again.
 constexpr size_t kNumbers = 1 << 16;
 bool counted[kNumbers];
+// What was hidden of them: a counter that it was counted by.
+const uint32_t* untold[kNumbers];
+bool any_untold;
 
 long option(int fd, int name) noexcept {
     int value = 0;
@@ -57,14 +61,26 @@ void count(int fd, uint32_t* one) noexcept {
         __atomic_fetch_add(one, 1, __ATOMIC_RELEASE);
 }
 
+// Ends that are counted by this one are hidden as long as some that were lost may be a rank's.
+bool hides(const uint32_t* one) noexcept {
+    return __atomic_load_n(&hidden, __ATOMIC_ACQUIRE) &&
+           (one != &all.lost ||
+            __atomic_load_n(&all.lost, __ATOMIC_ACQUIRE) != __atomic_load_n(&all.cleared, __ATOMIC_ACQUIRE));
+}
+
 }  // namespace
 
 Connections& connections() noexcept { return all; }
 
-void hide_ends(bool hide) noexcept { __atomic_store_n(&hidden, hide, __ATOMIC_RELEASE); }
+void hide_ends(bool hide, bool handshakes) noexcept {
+    __atomic_store_n(&hidden_in_handshakes, handshakes, __ATOMIC_RELEASE);
+    __atomic_store_n(&hidden, hide, __ATOMIC_RELEASE);
+}
 
 void is_new(int fd) noexcept {
-    if (fd >= 0) __atomic_store_n(&counted[size_t(fd) % kNumbers], false, __ATOMIC_RELEASE);
+    if (fd < 0) return;
+    __atomic_store_n(&counted[size_t(fd) % kNumbers], false, __ATOMIC_RELEASE);
+    __atomic_store_n(&untold[size_t(fd) % kNumbers], nullptr, __ATOMIC_RELEASE);
 }
 
 void note_refusal(int fd, long result) noexcept {
@@ -75,12 +91,32 @@ long end_as_told(int fd, long result, int flags) noexcept {
     uint32_t* one = counter(result);
     if (one == nullptr || !is_connection(fd)) return result;
     count(fd, one);
-    if (!__atomic_load_n(&hidden, __ATOMIC_ACQUIRE)) return result;
-    const bool settled = one == &all.lost && __atomic_load_n(&all.lost, __ATOMIC_ACQUIRE) ==
-                                                 __atomic_load_n(&all.cleared, __ATOMIC_ACQUIRE);
+    if (!hides(one)) return result;
     // A call that waits can be told no such thing.
-    const bool waits = (flags & MSG_DONTWAIT) == 0 && (sys(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0;
-    return settled || waits ? result : -EAGAIN;
+    if ((flags & MSG_DONTWAIT) == 0 && (sys(SYS_fcntl, fd, F_GETFL) & O_NONBLOCK) == 0) return result;
+    __atomic_store_n(&untold[size_t(fd) % kNumbers], one, __ATOMIC_RELEASE);
+    __atomic_store_n(&any_untold, true, __ATOMIC_RELEASE);
+    return -EAGAIN;
+}
+
+long end_as_received(int fd, long result, int flags) noexcept {
+    if (__atomic_load_n(&hidden_in_handshakes, __ATOMIC_ACQUIRE)) return end_as_told(fd, result, flags);
+    uint32_t* one = counter(result);
+    if (one != nullptr && is_connection(fd)) count(fd, one);
+    return result;
+}
+
+long end_as_sent(int fd, long result, int flags, uint64_t size) noexcept {
+    const long told = end_as_told(fd, result, flags);
+    const bool hides_it = told == -EAGAIN && result != -EAGAIN;
+    return hides_it && !__atomic_load_n(&hidden_in_handshakes, __ATOMIC_ACQUIRE) ? static_cast<long>(size)
+                                                                                 : told;
+}
+
+bool end_is_hidden(int fd) noexcept {
+    if (fd < 0 || !__atomic_load_n(&any_untold, __ATOMIC_ACQUIRE)) return false;
+    const uint32_t* one = __atomic_load_n(&untold[size_t(fd) % kNumbers], __ATOMIC_ACQUIRE);
+    return one != nullptr && hides(one);
 }
 
 long memory_as_told(long result, uint64_t wanted) noexcept {

@@ -1,15 +1,17 @@
 // Functions of the lower executable on connections, and on the memory of other ranks: as libc's, but who
 // writes to somebody who is gone gets EPIPE and no SIGPIPE; and ends of connections and of ranks whose memory
-// is wanted are counted, and hidden for a while (connections.h).
+// is wanted are counted, and hidden for a while (connections.h), also from who waits for descriptors.
 //
 // A job with copies survives a peer's death, and MPI libraries (Open MPI 4.1.4's btl/tcp: writev) write on
 // its socket before they see its end. SIGPIPE's action is the application's, by default the end of the
 // process.
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <unistd.h>
 
 #include <cerrno>
+#include <cstdint>
 #include <ctime>
 
 #include "split/address/raw.h"
@@ -34,9 +36,23 @@ long wrote(int fd, long result, int flags = 0) {
 }
 
 // Nothing where something was asked for is the end.
+bool is_end(long result, size_t asked) { return failed(result) || (result == 0 && asked != 0); }
+
 long has_read(int fd, long result, size_t asked, int flags = 0) {
-    const bool end = failed(result) || (result == 0 && asked != 0);
-    return answer(end ? end_as_told(fd, result, flags) : result);
+    return answer(is_end(result, asked) ? end_as_told(fd, result, flags) : result);
+}
+
+// Takes out the descriptors of hidden ends: each round of libevent's loop (Open MPI 5) goes on as long as one
+// of them has something to read. It notes the descriptor with an event; others note addresses, which are no
+// descriptors. A call that was to wait comes back a little later, and is done again.
+long without_hidden_ends(epoll_event* events, long count, bool waits) {
+    long left = 0;
+    for (long i = 0; i < count; ++i)
+        if (events[i].data.u64 > INT32_MAX || !end_is_hidden(events[i].data.fd)) events[left++] = events[i];
+    if (count <= 0 || left > 0 || !waits) return count <= 0 ? count : left;
+    const timespec rest{0, 1'000'000};
+    sys(SYS_nanosleep, &rest, nullptr);
+    return -EINTR;
 }
 
 long took(long result, const iovec* parts, unsigned long count) {
@@ -71,7 +87,8 @@ EXPORT ssize_t writev(int fd, const iovec* parts, int count) {
     return wrote(fd, result);
 }
 EXPORT ssize_t send(int fd, const void* from, size_t size, int flags) {
-    return wrote(fd, sys(SYS_sendto, fd, from, size, flags | MSG_NOSIGNAL, nullptr, 0), flags);
+    const long result = sys(SYS_sendto, fd, from, size, flags | MSG_NOSIGNAL, nullptr, 0);
+    return answer(failed(result) ? end_as_sent(fd, result, flags, size) : result);
 }
 EXPORT ssize_t sendto(int fd, const void* from, size_t size, int flags, const sockaddr* to,
                       socklen_t length) {
@@ -91,7 +108,8 @@ EXPORT ssize_t readv(int fd, const iovec* parts, int count) {
     return has_read(fd, sys(SYS_readv, fd, parts, count), size_t(count));
 }
 EXPORT ssize_t recv(int fd, void* into, size_t size, int flags) {
-    return has_read(fd, sys(SYS_recvfrom, fd, into, size, flags, nullptr, nullptr), size, flags);
+    const long result = sys(SYS_recvfrom, fd, into, size, flags, nullptr, nullptr);
+    return answer(is_end(result, size) ? end_as_received(fd, result, flags) : result);
 }
 EXPORT ssize_t recvfrom(int fd, void* into, size_t size, int flags, sockaddr* from, socklen_t* length) {
     return has_read(fd, sys(SYS_recvfrom, fd, into, size, flags, from, length), size, flags);
@@ -115,6 +133,10 @@ EXPORT ssize_t __recvfrom_chk(int fd, void* into, size_t size, size_t room, int 
                               socklen_t* length) {
     if (size > room) __chk_fail();
     return recvfrom(fd, into, size, flags, from, length);
+}
+
+EXPORT int epoll_wait(int fd, epoll_event* events, int most, int time) {
+    return int(answer(without_hidden_ends(events, sys(SYS_epoll_wait, fd, events, most, time), time != 0)));
 }
 
 EXPORT int connect(int fd, const sockaddr* to, socklen_t length) {

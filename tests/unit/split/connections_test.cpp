@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 #include <netinet/in.h>
 #include <poll.h>
+#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
@@ -109,6 +110,80 @@ TEST(Connections, AnEndIsHiddenUntilAllRanksAreSeenToLive) {
     hide_ends(false);
     EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), 0);
     for (Connection* one : {&connection, &another}) ::close(one->ends[0]);
+}
+
+TEST(Connections, InHandshakesAnEndIsToldAndWhatIsSentIsGone) {
+    Connection connection;
+    const Counted counted;
+    const int fd = connection.ends[0];
+    ::fcntl(fd, F_SETFL, O_NONBLOCK);
+    char bytes[8] = {};
+    hide_ends(true, false);
+    EXPECT_EQ(::recv(fd, bytes, 8, 0), -1) << "nothing has come yet";
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(::send(fd, bytes, 8, 0), 8);
+    EXPECT_EQ(counted.now(), 0u);
+    ::close(connection.ends[1]);  // with bytes that nobody has read
+    pollfd ends{fd, POLLIN, 0};
+    ::poll(&ends, 1, 10000);
+    EXPECT_LE(::recv(fd, bytes, 8, 0), 0);
+    EXPECT_NE(errno, EAGAIN);
+    EXPECT_EQ(counted.now(), 1u);
+    EXPECT_EQ(::send(fd, bytes, 8, 0), 8);
+    EXPECT_EQ(::write(fd, bytes, 8), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(::read(fd, bytes, 8), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    hide_ends(true);
+    EXPECT_EQ(::send(fd, bytes, 8, 0), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    EXPECT_EQ(::recv(fd, bytes, 8, 0), -1);
+    EXPECT_EQ(errno, EAGAIN);
+    hide_ends(false);
+    EXPECT_EQ(::send(fd, bytes, 8, 0), -1);
+    EXPECT_EQ(errno, EPIPE);
+    ::close(fd);
+}
+
+TEST(Connections, WhoWaitsForDescriptorsSeesNoHiddenEnd) {
+    Connection connection, another;
+    const Counted counted;
+    const int set = ::epoll_create1(0);
+    for (int fd : {connection.ends[0], another.ends[0]}) {
+        ::fcntl(fd, F_SETFL, O_NONBLOCK);
+        epoll_event one{EPOLLIN, {}};
+        one.data.fd = fd;
+        ::epoll_ctl(set, EPOLL_CTL_ADD, fd, &one);
+    }
+    epoll_event seen[2];
+    EXPECT_EQ(::epoll_wait(set, seen, 2, 0), 0);
+    ::close(connection.ends[1]);
+    hide_ends(true);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 1) << "nobody has asked for it";
+    char byte;
+    EXPECT_EQ(::recv(connection.ends[0], &byte, 1, 0), -1);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, 0), 0);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, 10000), -1) << "a call that waits may come back";
+    EXPECT_EQ(errno, EINTR);
+    EXPECT_EQ(::send(another.ends[1], "x", 1, 0), 1);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 1);
+    EXPECT_EQ(seen[0].data.fd, another.ends[0]);
+    connections().cleared = connections().lost;
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 2) << "it was no rank's";
+    EXPECT_EQ(counted.now(), 1u);
+    // Descriptors that were noted by an address are left alone, and one of the same number is another.
+    connections().cleared = connections().lost - 1;
+    epoll_event one{EPOLLIN, {}};
+    one.data.ptr = &connection;
+    ::epoll_ctl(set, EPOLL_CTL_MOD, connection.ends[0], &one);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 2);
+    one.data.u64 = static_cast<uint64_t>(connection.ends[0]);
+    ::epoll_ctl(set, EPOLL_CTL_MOD, connection.ends[0], &one);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 1);
+    is_new(connection.ends[0]);
+    EXPECT_EQ(::epoll_wait(set, seen, 2, -1), 2);
+    hide_ends(false);
+    for (int fd : {connection.ends[0], another.ends[0], another.ends[1], set}) ::close(fd);
 }
 
 TEST(Connections, MemoryOfWhoHasDiedIsAsIfItHadBeenTaken) {
