@@ -6,6 +6,7 @@ as `scancel -s` does. What it was called with is in `STANDIN_DIR/words`.
 import ctypes
 import os
 import pathlib
+import re
 import signal
 import subprocess
 import sys
@@ -47,6 +48,14 @@ def ranks_of(pid):
         [rank for child in below for rank in ranks_of(child)]
 
 
+def leaves_the_others_alone():
+    """When a rank ends without MPI_Finalize. From MPICH 4.2 on this option sends SIGUSR1 to the others when a rank has come to its
+    end, natively, too: who is a little later loses its last lines. There the others are killed, which are about to leave as well."""
+    said = subprocess.run(["mpiexec.mpich", "--version"], capture_output=True, text=True, check=True).stdout
+    version = re.search(r"Version: *(\d+)\.(\d+)", said)
+    return [] if tuple(map(int, version.groups())) >= (4, 2) else ["-disable-auto-cleanup"]
+
+
 def main():
     if "--mpi=list" in sys.argv:
         print("MPI plugin types are...\n\t" + "\n\t".join(PLUGINS))
@@ -56,7 +65,7 @@ def main():
     ranks, program = command(sys.argv[1:])
     alone = "--mpi=none" in sys.argv
     words = [f"exec mpiexec.mpich -n 1 \"$@\" & exec mpiexec.mpich -n 1 \"$@\""] if alone else []
-    start = ["sh", "-c", *words, "sh", *program] if alone else ["mpiexec.mpich", "-disable-auto-cleanup", "-n", ranks, *program]
+    start = ["sh", "-c", *words, "sh", *program] if alone else ["mpiexec.mpich", *leaves_the_others_alone(), "-n", ranks, *program]
     child = subprocess.Popen(start, stdout=subprocess.PIPE)
     without = [word for line in CLOSED_FIRST for word in ("-e", f"/^{line}/d")]
     lines = subprocess.Popen(["sed", "-u", *without], stdin=child.stdout)
@@ -71,9 +80,6 @@ def main():
                 os.kill(rank, number)
         time.sleep(0.02)
     lines.wait()
-    # mpiexec also tells the others by SIGUSR1 of such a connection, and MPICH 4.2's finds ranks that are about to end.
-    if child.returncode == signal.SIGUSR1:
-        return 0
     return child.returncode if child.returncode >= 0 else 128 - child.returncode
 
 
