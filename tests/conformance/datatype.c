@@ -86,6 +86,9 @@ void case_type_queries(void) {
     MPI_Get_address(array + 3, &address);
     MPI_Aint difference = MPI_Aint_diff(address, base), sum = MPI_Aint_add(base, 12) - address;
     SHOW1(difference), SHOW1(sum);
+    MPI_Get_address(MPI_IN_PLACE, &address); /* no buffer here */
+    int in_place = address == (MPI_Aint)MPI_IN_PLACE;
+    SHOW1(in_place);
     if (rec_mode == REC_PLAIN) {
         MPI_Count i, a, large, t;
         int integer[20];

@@ -170,9 +170,10 @@ bool set_error_text(int code, const char* text) noexcept {
 bool remove_error_code(int code, bool wants_class) noexcept {
     SpinGuard guard(own.lock);
     OwnCode* found = find_own(code);
-    if (found == nullptr || (found->error_class == code) != wants_class) return false;
+    if (found == nullptr || (found->error_class == code) != wants_class || !found->text.empty()) return false;
+    for (const OwnCode& one : own.list)
+        if (&one != found && one.error_class == code) return false;
     found->error_class = 0;
-    found->text.clear();
     return true;
 }
 

@@ -13,6 +13,7 @@ bool error_code_is_known(int code) noexcept;
 int add_error_class() noexcept;
 bool add_error_code(int error_class, int* code) noexcept;
 bool set_error_text(int code, const char* text) noexcept;
+// False also while it has a text, or a class codes (MPI-4.1; MPICH 4.2.1 says so).
 bool remove_error_code(int code, bool wants_class) noexcept;
 
 }  // namespace fermata::front
