@@ -19,7 +19,7 @@ bool hidden_in_handshakes;
 // Which of the descriptors that are open have been counted: an end is come upon again and again.
 constexpr size_t kNumbers = 1 << 16;
 bool counted[kNumbers];
-// What was hidden of them: a counter that it was counted by.
+// The counter by which an end of theirs was counted that was hidden.
 const uint32_t* untold[kNumbers];
 bool any_untold;
 

@@ -43,8 +43,8 @@ long has_read(int fd, long result, size_t asked, int flags = 0) {
 }
 
 // Takes out the descriptors of hidden ends: each round of libevent's loop (Open MPI 5) goes on as long as one
-// of them has something to read. It notes the descriptor with an event; others note addresses, which are no
-// descriptors. A call that was to wait comes back a little later, and is done again.
+// of them has something to read. libevent notes the descriptor with an event; others note addresses, which
+// are no descriptors. A call that was to wait comes back a little later, and is done again.
 long without_hidden_ends(epoll_event* events, long count, bool waits) {
     long left = 0;
     for (long i = 0; i < count; ++i)
