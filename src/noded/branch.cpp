@@ -44,7 +44,7 @@ void Branch::from_above(const wire::Message& message) {
         relay_.roll(*call);
     } else if (auto* order = std::get_if<wire::Order>(&message)) {
         auto inner = relay_.order(*order);
-        send_out();  // before what the order lets this daemon say
+        send_out(inner && tree::is_followed(*inner));  // before what the order lets this daemon say
         if (inner) on_message(*inner);
     } else if (auto* letter = std::get_if<wire::To>(&message)) {
         if (auto inner = relay_.to(*letter)) on_message(*inner);
@@ -86,12 +86,13 @@ void Branch::closed(int link, tree::Links::End how) {
     send_out();
 }
 
-void Branch::send_out() {
+// `followed`: as tree::is_followed() has it.
+void Branch::send_out(bool followed) {
     for (const tree::Relay::Out& out : relay_.take_out()) {
         if (out.to == tree::Relay::kUp)
             uplink_.send(out.message);
         else if (auto link = link_of_.find(out.to); link != link_of_.end())
-            links_.send(link->second, out.message);
+            followed ? links_.put(link->second, out.message) : links_.send(link->second, out.message);
     }
 }
 

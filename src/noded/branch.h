@@ -50,7 +50,7 @@ class Branch {
     void from_above(const wire::Message& message);
     void from_below(int link, const wire::Message& message);
     void closed(int link, tree::Links::End how);
-    void send_out();
+    void send_out(bool followed = false);
 
     const std::string host_;
     tree::Links links_;

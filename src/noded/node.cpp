@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <cstdlib>
+#include <cstring>
 #include <map>
 #include <utility>
 
@@ -119,10 +120,10 @@ void Node::run() {
 }
 
 void Node::turn(int timeout_ms) {
+    write_to_agents();
     std::vector<pollfd> fds;
     fds.push_back({tree::now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
-    for (auto& agent : agents_) fds.push_back({agent->channel.fd(), agent->channel.events(), 0});
-    const size_t agents = agents_.size();
+    fds.push_back({crowd_.fd(), POLLIN, 0});
     branch_.add_to(fds);
     memory_.add_to(fds);
     const size_t ranks_at = fds.size();
@@ -131,11 +132,7 @@ void Node::turn(int timeout_ms) {
     if (::poll(fds.data(), fds.size(), rest) < 0) return;
 
     branch_.serve(fds);
-    for (size_t i = 0; i < agents; ++i) {
-        Agent& agent = *agents_[i];
-        agent.channel.serve(fds[i + 1].revents);
-        while (auto message = agent.channel.receive()) from_agent(agent, *message);
-    }
+    if (fds[1].revents) serve_agents();
     // Messages that ranks sent before they went are taken before that.
     hand_up();
     int64_t now = tree::now_ms();
@@ -149,6 +146,23 @@ void Node::turn(int timeout_ms) {
     if (ranks_) ranks_->serve(fds, ranks_at);
     serve_copies();
     shared_names_.remove_unused();
+}
+
+// Each gets what was said to it in this turn, by one call of the kernel.
+void Node::write_to_agents() {
+    for (auto& agent : agents_) {
+        const bool writes = (agent->channel.events() & POLLOUT) != 0;
+        if (writes != agent->writes) crowd_.watch_writing(agent->channel.fd(), agent.get(), writes);
+        agent->writes = writes;
+    }
+}
+
+void Node::serve_agents() {
+    for (const Crowd::One& one : crowd_.ready()) {
+        Agent& agent = *static_cast<Agent*>(one.who);
+        agent.channel.serve(one.revents);
+        while (auto message = agent.channel.receive()) from_agent(agent, *message);
+    }
 }
 
 // Ranks that are new, then what they say.
@@ -171,6 +185,11 @@ void Node::accept_agents() {
         agent->pid = peer.pid;
         agent->since = tree::now_ms();
         agent->id = next_id_++;
+        if (!crowd_.add(agent->channel.fd(), agent.get())) {
+            spdlog::warn("no room to watch a rank's connection: {}", std::strerror(errno));
+            closed_til_ = tree::now_ms() + kNoFilesMs;
+            return;
+        }
         agents_.push_back(std::move(agent));
     }
 }
@@ -186,6 +205,7 @@ bool Node::make_room() {
         return false;
     }
     always(oldest != agents_.end() && !(*oldest)->ours, "a rank that goes in the place of a stranger");
+    crowd_.forget((*oldest)->channel.fd());
     agents_.erase(oldest);
     return true;
 }
@@ -480,9 +500,11 @@ void Node::leave_directory() {
     tree::sweep(config_.run_dir);
 }
 
+// Written with what else is said in this turn.
 void Node::broadcast(const wire::Message& message) {
+    const wire::Bytes frame = wire::encode(message);
     for (auto& agent : agents_)
-        if (agent->rank >= 0) agent->channel.send(message);
+        if (agent->rank >= 0) agent->channel.put(frame);
 }
 
 // A clock message that cannot be: without it the checkpoint would wait for ever.
@@ -555,6 +577,7 @@ void Node::drop(size_t index) {
     }
     branch_.tally().gone(agent.id);
     if (agent.ours && agent.pid > 0) shared_names_.gone(agent.pid);
+    crowd_.forget(agent.channel.fd());
     agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
     answer_query(false);
 }

@@ -14,6 +14,7 @@
 
 #include "clock/tree.h"
 #include "noded/branch.h"
+#include "noded/crowd.h"
 #include "noded/memory_level.h"
 #include "noded/ranks.h"
 #include "tree/agent_link.h"
@@ -49,9 +50,12 @@ class Node {
         bool diagnosed = false;   // has answered the newest Query
         int32_t code = -1;        // with which it has said to leave
         int follows = -1;         // a copy: of this rank
+        bool writes = false;      // waits until it can be written to
     };
 
     void turn(int timeout_ms);
+    void write_to_agents();
+    void serve_agents();
     void accept_agents();
     bool make_room();
     bool introduce(Agent& agent, const std::string& job_id);
@@ -111,6 +115,7 @@ class Node {
     transfer::Streams streams_;     // of ranks here, to copies on other nodes
     MemoryLevel memory_;
     std::vector<wire::Cloned> cloned_;  // said once the root has heard all that they wrote before
+    Crowd crowd_;                       // the agents
     std::vector<std::unique_ptr<Agent>> agents_;
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch

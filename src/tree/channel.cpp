@@ -14,6 +14,11 @@
 #include "tree/local_socket.h"
 
 namespace fermata::tree {
+namespace {
+
+constexpr size_t kMostUnwritten = 128u << 20;
+
+}  // namespace
 
 int64_t now_ms() { return monotonic_ms(); }
 
@@ -26,8 +31,9 @@ Channel::Channel(Fd socket, uint32_t max_payload, std::unique_ptr<wire::Seal> ou
     set_nonblocking(socket_.get());
 }
 
-short Channel::events() const {
-    return static_cast<short>(closed() ? 0 : POLLIN | (written_ < out_.size() ? POLLOUT : 0));
+short Channel::events() {
+    if (!closed() && has_unwritten()) write_some();
+    return static_cast<short>(closed() ? 0 : POLLIN | (has_unwritten() ? POLLOUT : 0));
 }
 
 void Channel::serve(short revents) {
@@ -70,18 +76,30 @@ std::optional<wire::Message> Channel::receive() {
 }
 
 void Channel::send(const wire::Message& message) {
-    if (closed()) return;
+    put(message);
+    write_some();
+}
+
+void Channel::put(const wire::Message& message) {
+    if (!closed()) queue(wire::encode(message, out_seal_.get()));
+}
+
+void Channel::put(const wire::Bytes& frame) {
+    always(!out_seal_, "a frame without a seal for a channel that has one");
+    if (!closed()) queue(frame);
+}
+
+void Channel::queue(const wire::Bytes& frame) {
     if (written_ > (1u << 20) && written_ * 2 >= out_.size()) {  // a peer that is never quite up to date
         out_.erase(out_.begin(), out_.begin() + static_cast<ptrdiff_t>(written_));
         written_ = 0;
     }
     always(written_ <= out_.size(), "bytes that were sent before they were there");
-    wire::Bytes frame = wire::encode(message, out_seal_.get());
     out_.insert(out_.end(), frame.begin(), frame.end());
     ++traffic_.messages_out;
     traffic_.bytes_out += frame.size();
-    write_some();
-    if (out_.size() - written_ > (128u << 20)) closed_ = true;
+    if (out_.size() - written_ > kMostUnwritten) write_some();
+    if (out_.size() - written_ > kMostUnwritten) closed_ = true;
 }
 
 void Channel::write_some() {

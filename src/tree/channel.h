@@ -33,8 +33,8 @@ class Channel {
     Channel& operator=(Channel&&) = default;
 
     int fd() const { return socket_.get(); }
-    // For poll.
-    short events() const;
+    // For poll; before that, all that was put is written.
+    short events();
     // Reads what has arrived and writes what is queued.
     void serve(short revents);
     // Limits messages that come in from now on.
@@ -44,6 +44,12 @@ class Channel {
     std::optional<wire::Message> receive();
     // Never blocks; a peer that does not read 128 MiB is given up.
     void send(const wire::Message& message);
+    // The same, but it is written with the next that is sent, or by events(): one call of the kernel for all
+    // that is said in a turn.
+    void put(const wire::Message& message);
+    // The same, of a message that was encoded for many channels, which are not sealed.
+    void put(const wire::Bytes& frame);
+    bool has_unwritten() const { return written_ < out_.size(); }
     // Waits until all is written, at most `ms`.
     void flush(int ms);
     // True once the peer is gone or broke the format; what arrived before can still be received.
@@ -57,6 +63,7 @@ class Channel {
     int64_t unconfirmed_ms() const;
 
   private:
+    void queue(const wire::Bytes& frame);
     void read_some();
     void write_some();
     Fd socket_;

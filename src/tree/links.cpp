@@ -89,6 +89,13 @@ void Links::send(int number, const wire::Message& message) {
     found->second.pulse.said(now_ms());
 }
 
+void Links::put(int number, const wire::Message& message) {
+    auto found = links_.find(number);
+    if (found == links_.end()) return;
+    found->second.channel.put(message);
+    found->second.pulse.said(now_ms());
+}
+
 void Links::close(int number) {
     auto found = links_.find(number);
     if (found == links_.end()) return;

@@ -40,6 +40,8 @@ class Links {
     int rest(int otherwise) const;
 
     void send(int link, const wire::Message& message);
+    // The same, written with the next that is sent, or before the next poll.
+    void put(int link, const wire::Message& message);
     void allow(int link, uint32_t max_payload);
     // Without a word.
     void close(int link);

@@ -30,6 +30,8 @@ bool lasts(const wire::Message& message) {
 
 }  // namespace
 
+bool is_followed(const wire::Message& order) { return is_one_of<wire::Begin, wire::Freeze>(order); }
+
 void Orders::add(const wire::Order& order) {
     newest_ = std::max(newest_, order.number);
     auto message = wire::unwrapped(order.frame);

@@ -11,6 +11,11 @@
 
 namespace fermata::tree {
 
+// The clock's word comes right behind this order: both are written together, which halves the calls of the
+// kernel and the wakings at every level. (Other orders are written at once: what a daemon does by them may
+// take its time.)
+bool is_followed(const wire::Message& order);
+
 class Orders {
   public:
     void add(const wire::Order& order);

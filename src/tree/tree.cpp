@@ -212,7 +212,8 @@ void Tree::broadcast(const wire::Message& message) {
     wire::Order order{++next_order_, wire::encode(message)};
     always(order.number > orders_.newest(), "an order with the number of an earlier one");
     orders_.add(order);
-    to_children(order);
+    const bool followed = is_followed(message);
+    for (auto& [child, link] : link_of_) followed ? links_.put(link, order) : links_.send(link, order);
 }
 
 void Tree::to_children(const wire::Message& message) {

@@ -172,6 +172,7 @@ void Checkpoint::make_room(double end) {
 void Checkpoint::freeze(double end) {
     always(clock_ && clock_->declared(), "ranks are frozen before the safe state is declared");
     ask(wire::Freeze{attempt_.epoch});
+    pump_clock();  // its word goes with the order
     if (clock_->synchronous_sends()) {
         // A thread may stand only once its message is taken, and none may be taken before all have closed.
         until([&] { return tally_.answers().closed.ranks == job_.ranks(); }, end, "every rank to close");
