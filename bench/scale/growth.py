@@ -22,18 +22,19 @@ SIZES = "100:4,1000:16,10000:100,100000:1000"
 RESEARCH = [("tree, launch with ranks (research)", [(16384, 15.2), (16384, 21.6)]), ("star, launch with ranks (research)", [(16384, 99), (16384, 121)])]
 
 
-def cpu_by_kind(root):
-    """Seconds of CPU so far: of the root, of all daemons, of the busiest of them, of the agents."""
+def cpu_by_kind(build, root):
+    """Seconds of CPU so far of each process of this build: of the root, of the daemons, of the agents."""
     kinds = {"root": [], "noded": [], "agents": []}
+    programs = {str(build / "libexec/fermata/noded"): "noded", str(build / "bin/scale-agents"): "agents"}
     for entry in os.listdir("/proc"):
         if not entry.isdigit():
             continue
         try:
-            name = pathlib.Path(f"/proc/{entry}/comm").read_text().strip()
+            program = os.readlink(f"/proc/{entry}/exe")
             seconds = int(pathlib.Path(f"/proc/{entry}/schedstat").read_text().split()[0]) / 1e9
         except OSError:
             continue
-        kind = "root" if int(entry) == root else {"noded": "noded", "mpiexec.openmpi": "agents", "scale-agents": "agents"}.get(name)
+        kind = "root" if int(entry) == root else programs.get(program)
         if kind:
             kinds[kind].append((int(entry), seconds))
     return {kind: dict(all) for kind, all in kinds.items()}
@@ -109,9 +110,9 @@ def real(build, ranks, daemons, idle):
         time.sleep(idle)
         beats = difference(quiet, job.ask("status")["tree"])
         one["idle"] = {name: value / idle for name, value in beats.items()}
-        before, cpu = job.ask("status")["tree"], cpu_by_kind(job.root.pid)
+        before, cpu = job.ask("status")["tree"], cpu_by_kind(build, job.root.pid)
         said = job.ask("checkpoint", "--timeout", "150s")
-        used = spent(cpu, cpu_by_kind(job.root.pid))
+        used = spent(cpu, cpu_by_kind(build, job.root.pid))
         after = job.ask("status")["tree"]
         one |= {"round_s": said["seconds"], "phases": said["phases"], "traffic": difference(before, after), "children": after["children"],
                 "root_cpu_s": sum(used["root"]), "daemons_cpu_s": sum(used["noded"]), "busiest_daemon_cpu_s": max(used["noded"]),

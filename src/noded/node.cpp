@@ -21,12 +21,6 @@ namespace fermata::noded {
 namespace {
 
 constexpr uint32_t kMaxAgentPayload = 16u << 20;
-constexpr uint32_t kStrangerPayload = 16384;  // the first messages are short
-constexpr size_t kStrangers = 256;
-constexpr int64_t kStrangerMs = 10000;  // then he goes
-constexpr int64_t kLeastMs = 200;       // before that he does not, for others to come in
-constexpr int kLetInAtOnce = 64;
-constexpr int64_t kNoFilesMs = 100;
 constexpr size_t kMaxLine = 16384;  // of what the root hears from a rank
 constexpr int kGraceMs = 5000;      // after the root is gone, for mpiexec to end the ranks itself
 constexpr int kLeaveMs = 4000;      // after Kill, for the daemons below
@@ -42,6 +36,9 @@ bool is_for_agents(const wire::Message& message) {
     return is_one_of<wire::Freeze, wire::Take, wire::Drain, wire::AskLog, wire::Save, wire::Resume,
                      wire::Cancel, wire::FinalizeReleased, wire::Go, wire::Leave, wire::AskProgram>(message);
 }
+
+// The levels want to know whose ranks they are.
+bool is_of_ranks(const wire::Message& message) { return is_one_of<wire::MakeRoom, wire::AskCopies>(message); }
 
 std::string clipped(const std::string& text) {
     return text.size() <= kMaxLine ? text : text.substr(0, kMaxLine) + " …";
@@ -93,7 +90,7 @@ void Node::start_ranks_as(uint32_t number) {
     ranks_->world = [this](Rank rank, wire::Renew order) {
         order.epoch = branch_.tally().epoch();
         for (auto& agent : agents_)
-            if (agent->rank == static_cast<int>(rank.number())) agent->channel.send(order);
+            if (agent->rank == static_cast<int>(rank.number())) say(*agent, order);
     };
 }
 
@@ -123,7 +120,7 @@ void Node::turn(int timeout_ms) {
     write_to_agents();
     std::vector<pollfd> fds;
     fds.push_back({tree::now_ms() < closed_til_ ? -1 : listener_.get(), POLLIN, 0});
-    fds.push_back({crowd_.fd(), POLLIN, 0});
+    fds.push_back({here_.crowd.fd(), POLLIN, 0});
     branch_.add_to(fds);
     memory_.add_to(fds);
     const size_t ranks_at = fds.size();
@@ -135,10 +132,7 @@ void Node::turn(int timeout_ms) {
     if (fds[1].revents) serve_agents();
     // Messages that ranks sent before they went are taken before that.
     hand_up();
-    int64_t now = tree::now_ms();
-    for (size_t i = agents_.size(); i-- > 0;)
-        if (agents_[i]->channel.closed() || (!agents_[i]->ours && now - agents_[i]->since > kStrangerMs))
-            drop(i);
+    drop_who_left();
     if (fds[0].revents) accept_agents();
     pump_clock();
     hand_up();
@@ -148,66 +142,10 @@ void Node::turn(int timeout_ms) {
     shared_names_.remove_unused();
 }
 
-// Each gets what was said to it in this turn, by one call of the kernel.
-void Node::write_to_agents() {
-    for (auto& agent : agents_) {
-        const bool writes = (agent->channel.events() & POLLOUT) != 0;
-        if (writes != agent->writes) crowd_.watch_writing(agent->channel.fd(), agent.get(), writes);
-        agent->writes = writes;
-    }
-}
-
-void Node::serve_agents() {
-    for (const Crowd::One& one : crowd_.ready()) {
-        Agent& agent = *static_cast<Agent*>(one.who);
-        agent.channel.serve(one.revents);
-        while (auto message = agent.channel.receive()) from_agent(agent, *message);
-    }
-}
-
 // Ranks that are new, then what they say.
 void Node::hand_up() {
     if (!joined_.empty()) branch_.say(tree::joined(std::exchange(joined_, {})));
     branch_.hand_up(ranks());
-}
-
-void Node::accept_agents() {
-    for (int turn = 0; turn < kLetInAtOnce && make_room(); ++turn) {
-        Fd fd(::accept4(listener_.get(), nullptr, nullptr, SOCK_CLOEXEC | SOCK_NONBLOCK));
-        if (!fd) {
-            if (errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
-                closed_til_ = tree::now_ms() + kNoFilesMs;  // EMFILE: it would be polled for nothing
-            return;
-        }
-        tree::Peer peer = tree::peer_of(fd.get());
-        if (peer.uid != ::geteuid()) continue;
-        auto agent = std::make_unique<Agent>(tree::Channel(std::move(fd), kStrangerPayload));
-        agent->pid = peer.pid;
-        agent->since = tree::now_ms();
-        agent->id = next_id_++;
-        if (!crowd_.add(agent->channel.fd(), agent.get())) {
-            spdlog::warn("no room to watch a rank's connection: {}", std::strerror(errno));
-            closed_til_ = tree::now_ms() + kNoFilesMs;
-            return;
-        }
-        agents_.push_back(std::move(agent));
-    }
-}
-
-// Whether there is a place for one more stranger; the oldest goes, once he had time to say who he is.
-bool Node::make_room() {
-    auto stranger = [](const std::unique_ptr<Agent>& agent) { return !agent->ours; };
-    if (static_cast<size_t>(std::count_if(agents_.begin(), agents_.end(), stranger)) < kStrangers)
-        return true;
-    auto oldest = std::find_if(agents_.begin(), agents_.end(), stranger);  // they come in the order of time
-    if (tree::now_ms() - (*oldest)->since < kLeastMs) {
-        closed_til_ = (*oldest)->since + kLeastMs;
-        return false;
-    }
-    always(oldest != agents_.end() && !(*oldest)->ours, "a rank that goes in the place of a stranger");
-    crowd_.forget((*oldest)->channel.fd());
-    agents_.erase(oldest);
-    return true;
 }
 
 bool Node::introduce(Agent& agent, const std::string& job_id) {
@@ -225,11 +163,6 @@ bool Node::introduce(Agent& agent, const std::string& job_id) {
 
 bool Node::nobody_here() const {
     return std::none_of(agents_.begin(), agents_.end(), [](auto& agent) { return agent->ours; });
-}
-
-uint32_t Node::ranks() const {
-    return static_cast<uint32_t>(
-        std::count_if(agents_.begin(), agents_.end(), [](auto& agent) { return agent->rank >= 0; }));
 }
 
 // Takes messages that may come before a rank has said Hello.
@@ -252,7 +185,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
             ::shutdown(agent.channel.fd(), SHUT_RDWR);
             return true;
         }
-        agent.rank = hello->rank;
+        plays(agent, hello->rank);
         agent.rebuilding = static_cast<bool>(hello->restarted_from);
         joined_.push_back(*hello);
     } else if (std::get_if<wire::Phase>(&message)) {
@@ -266,7 +199,7 @@ bool Node::from_stranger(Agent& agent, const wire::Message& message) {
     return true;
 }
 
-void Node::from_agent(Agent& agent, const wire::Message& message) {
+void Node::from_agent(Agent& agent, wire::Message message) {
     if (from_stranger(agent, message)) return;
     if (agent.rank < 0) {
         auto* last_word = std::get_if<wire::Warning>(&message);
@@ -304,10 +237,17 @@ void Node::from_agent(Agent& agent, const wire::Message& message) {
         wire::OwnState said = *m;
         said.text = clipped(said.text);
         branch_.say(std::move(said));
-    } else if (is_one_of<wire::Images, wire::Sizes, wire::LogsSaid>(message) ||
-               !branch_.tally().take(agent.id, checked(agent, message))) {
-        spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(message));
-    } else if (auto* m = std::get_if<wire::Restored>(&message)) {
+    } else {
+        answer_of(agent, std::move(message));
+    }
+}
+
+void Node::answer_of(Agent& agent, wire::Message message) {
+    const wire::Message answer = checked(agent, std::move(message));
+    if (is_one_of<wire::Images, wire::Sizes, wire::LogsSaid>(answer) ||
+        !branch_.tally().take(agent.id, answer)) {
+        spdlog::warn("rank {} sent {}, which is not for agents to send", agent.rank, wire::name_of(answer));
+    } else if (auto* m = std::get_if<wire::Restored>(&answer)) {
         agent.rebuilding = false;
         if (m->ok) branch_.tally().take(agent.id, wire::Phase{wire::RestartPhase::go, agent.rank});
     }
@@ -362,7 +302,7 @@ void Node::from_root(const wire::Message& message) {
     if (auto* m = std::get_if<wire::AskLiving>(&message)) return say_who_lives(*m);
     if (auto* m = std::get_if<wire::Living>(&message)) return hear_who_lives(*m);
     if (ranks_ && ranks_->from_root(message)) return;
-    if (memory_.from_root(message, ranks_here(message))) return;
+    if (memory_.from_root(message, is_of_ranks(message) ? ranks_here(message) : MemoryLevel::Ranks{})) return;
     branch_.tally().ask(message);
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         if (clock_ && !clock_->from_parent(wire::plain(m->bytes))) refuse_clock("the root");
@@ -375,7 +315,7 @@ void Node::from_root(const wire::Message& message) {
         hand_out(*m);
     } else if (std::get_if<wire::Chosen>(&message)) {
         for (auto& agent : agents_)
-            if (agent->ours && agent->rank < 0) agent->channel.send(memory_.filled(message));
+            if (agent->ours && agent->rank < 0) say(*agent, memory_.filled(message));
     } else if (auto* m = std::get_if<wire::Query>(&message)) {
         diagnosis_.clear();
         below_ = {"", 0, 0};
@@ -477,8 +417,7 @@ void Node::hand_out(const wire::Places& places) {
     if (!ranks || places.begins.size() != ranks->count()) return;
     for (auto& agent : agents_)
         if (ranks->contains(agent->rank))
-            agent->channel.send(
-                wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
+            say(*agent, wire::Placed{places.epoch, agent->rank, places.begins[ranks->place_of(agent->rank)]});
 }
 
 void Node::hand_out(const wire::LogOrders& all) {
@@ -486,8 +425,7 @@ void Node::hand_out(const wire::LogOrders& all) {
     if (!ranks || all.orders.size() != ranks->count()) return;
     for (auto& agent : agents_)
         if (ranks->contains(agent->rank))
-            agent->channel.send(
-                wire::LogOrder{all.epoch, agent->rank, all.orders[ranks->place_of(agent->rank)]});
+            say(*agent, wire::LogOrder{all.epoch, agent->rank, all.orders[ranks->place_of(agent->rank)]});
 }
 
 // Slurm may kill this daemon with the node's last rank (docs/internals/slurm.md): so its directory goes
@@ -504,7 +442,7 @@ void Node::leave_directory() {
 void Node::broadcast(const wire::Message& message) {
     const wire::Bytes frame = wire::encode(message);
     for (auto& agent : agents_)
-        if (agent->rank >= 0) agent->channel.put(frame);
+        if (agent->rank >= 0) agent->channel.put(frame), spoke(*agent);
 }
 
 // A clock message that cannot be: without it the checkpoint would wait for ever.
@@ -559,27 +497,6 @@ void Node::answer_query(bool late) {
     branch_.to_parent(wire::Diagnosis{diagnosis_ + below_.text, ranks() + below_.ranks, 1 + below_.nodes});
     below_ = {"", 0, 0};
     query_end_ = 0;
-}
-
-void Node::drop(size_t index) {
-    always(index < agents_.size(), "an agent that is dropped and not there");
-    Agent& agent = *agents_[index];
-    if (!agent.channel.error().empty())
-        spdlog::warn("rank {} is dropped: {}", agent.rank, agent.channel.error());
-    if (agent.rank >= 0) {
-        const wire::Gone gone{-1,        tree::Ranks(agent.rank).runs(), ending_, agent.pid, config_.node,
-                              agent.code};
-        // Which of both it is the end of its process says.
-        if (ranks_ && ranks_->somebody_follows(Rank(static_cast<uint32_t>(agent.rank))) && agent.code < 0)
-            perhaps_gone_.emplace(agent.rank, gone);
-        else
-            branch_.say(gone);
-    }
-    branch_.tally().gone(agent.id);
-    if (agent.ours && agent.pid > 0) shared_names_.gone(agent.pid);
-    crowd_.forget(agent.channel.fd());
-    agents_.erase(agents_.begin() + static_cast<ptrdiff_t>(index));
-    answer_query(false);
 }
 
 void Node::kill_ranks() {

@@ -50,17 +50,24 @@ class Node {
         bool diagnosed = false;   // has answered the newest Query
         int32_t code = -1;        // with which it has said to leave
         int follows = -1;         // a copy: of this rank
+        bool spoken_to = false;   // in this turn
         bool writes = false;      // waits until it can be written to
     };
 
     void turn(int timeout_ms);
+    void say(Agent& agent, const wire::Message& message);
+    void spoke(Agent& agent);
     void write_to_agents();
     void serve_agents();
+    void drop_who_left();
+    void forget(Agent& agent);
+    void plays(Agent& agent, int rank);
     void accept_agents();
     bool make_room();
     bool introduce(Agent& agent, const std::string& job_id);
     bool nobody_here() const;
-    void from_agent(Agent& agent, const wire::Message& message);
+    void from_agent(Agent& agent, wire::Message message);
+    void answer_of(Agent& agent, wire::Message message);
     bool from_stranger(Agent& agent, const wire::Message& message);
     wire::Message checked(const Agent& agent, wire::Message message) const;
     void diagnosis(Agent& agent, const wire::Diagnosis& said);
@@ -103,7 +110,7 @@ class Node {
     void answer_query(bool late);
     void kill_ranks();
     void signal_ranks(int signal);
-    uint32_t ranks() const;
+    uint32_t ranks() const { return here_.ranks; }
 
     tree::AgentConfig config_;
     const wire::Key key_;
@@ -112,11 +119,17 @@ class Node {
     Fd listener_;
     Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
-    transfer::Streams streams_;     // of ranks here, to copies on other nodes
+    transfer::Streams streams_;  // of ranks here, to copies on other nodes
     MemoryLevel memory_;
     std::vector<wire::Cloned> cloned_;  // said once the root has heard all that they wrote before
-    Crowd crowd_;                       // the agents
     std::vector<std::unique_ptr<Agent>> agents_;
+    struct {
+        Crowd crowd;
+        std::vector<Agent*> spoken_to;    // in this turn, and not written to yet
+        uint32_t ranks = 0;               // agents that have said Hello
+        bool somebody_left = false;       // an agent's connection has ended
+        int64_t strangers_looked_at = 0;  // ms
+    } here_;                              // of the agents
     std::vector<wire::Hello> joined_;     // not yet told to the root
     std::unique_ptr<clock::Node> clock_;  // of this epoch
     std::map<int, size_t> clock_child_;   // daemon right below -> child of clock_

@@ -55,7 +55,7 @@ void Node::forget_speaker(Rank rank) {
     Agent* old = speaker_of(rank);
     if (!old) return;
     branch_.tally().gone(old->id);  // its end has not been seen here yet
-    old->rank = -1;
+    plays(*old, -1);
     ::shutdown(old->channel.fd(), SHUT_RDWR);
 }
 
@@ -65,7 +65,7 @@ bool Node::speaks_for(Rank rank) {
     for (auto& agent : agents_) {
         if (agent->follows != number) continue;
         agent->follows = -1;
-        agent->rank = number;
+        plays(*agent, number);
         return true;
     }
     return false;
@@ -83,10 +83,10 @@ void Node::streams(Agent& agent, const wire::Streams& message) {
         if (agent.rank >= 0) return stream_begins(agent, std::move(memory));
         const Rank rank(static_cast<uint32_t>(agent.follows));
         if (!ranks_->takes_in(rank, std::move(memory), key_, branch_.silent_ms())) return;
-        agent.channel.send(wire::Go{});
+        say(agent, wire::Go{});
     } catch (const std::exception& error) {
         spdlog::warn("rank {} on {}: {}", message.rank, config_.node, error.what());
-        if (agent.rank >= 0) return static_cast<void>(agent.channel.send(wire::CopyGone{agent.rank}));
+        if (agent.rank >= 0) return say(agent, wire::CopyGone{agent.rank});
         no_copy_here(agent.follows, error.what());
         ranks_->end_copies(tree::Ranks(agent.follows));
     }
@@ -172,13 +172,13 @@ void Node::copy_gone(const wire::CopyGone& said) {
     const auto rank = Rank::of(said.rank);
     if (!rank || !ranks_) return;
     if (ranks_->streams.copy_is_gone) ranks_->streams.copy_is_gone(*rank);
-    if (Agent* agent = speaker_of(*rank)) agent->channel.send(said);
+    if (Agent* agent = speaker_of(*rank)) say(*agent, said);
 }
 
 // The rank need not write for it any more.
 void Node::copy_ended(Rank rank, pid_t pid, const std::string& how) {
     const auto number = static_cast<int>(rank.number());
-    if (Agent* agent = speaker_of(rank)) agent->channel.send(wire::CopyGone{number});
+    if (Agent* agent = speaker_of(rank)) say(*agent, wire::CopyGone{number});
     auto line = copies_lines_.extract(number);
     if (!ending_ && !how.empty())
         branch_.say(wire::CopyEnded{number, pid, config_.node, how, line ? line.mapped() : std::string()});
@@ -213,7 +213,7 @@ void Node::say_who_lives(const wire::AskLiving& question) {
 }
 
 void Node::hear_who_lives(const wire::Living& said) {
-    if (Agent* agent = speaker_of(Rank(static_cast<uint32_t>(said.rank)))) agent->channel.send(said);
+    if (Agent* agent = speaker_of(Rank(static_cast<uint32_t>(said.rank)))) say(*agent, said);
 }
 
 }  // namespace fermata::noded

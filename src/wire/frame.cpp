@@ -10,6 +10,8 @@
 namespace fermata::wire {
 namespace {
 
+constexpr size_t kUsualFrame = 96;  // most are shorter, seal included
+
 class Writer {
   public:
     explicit Writer(Bytes& out) : out_(out) {}
@@ -22,7 +24,9 @@ class Writer {
     template <class Number>
     void number(Number value) {
         static_assert(std::is_unsigned_v<Number>);
-        for (size_t i = 0; i < sizeof value; ++i) out_.push_back(static_cast<std::byte>(value >> (8 * i)));
+        std::array<std::byte, sizeof value> bytes;
+        for (size_t i = 0; i < sizeof value; ++i) bytes[i] = static_cast<std::byte>(value >> (8 * i));
+        out_.insert(out_.end(), bytes.begin(), bytes.end());
     }
 
   private:
@@ -356,7 +360,9 @@ const char* name_of(const Message& message) {
 }
 
 Bytes encode(const Message& message, Seal* seal) {
-    Bytes frame(kHeaderSize);
+    Bytes frame;
+    frame.reserve(kUsualFrame);
+    frame.resize(kHeaderSize);
     uint16_t type = 0;
     Writer out(frame);
     std::visit(
