@@ -9,11 +9,11 @@ namespace fermata::launch {
 class Daemons {
   public:
     virtual ~Daemons() = default;
-    // `via`: where messages of that daemon come from; nothing of it is known here but this number.
-    virtual void send(int via, const wire::Message& message) = 0;
+    // `daemon`: what the root calls it (wire::Ready); nothing of it is known here but this number.
+    virtual void send(int daemon, const wire::Message& message) = 0;
     virtual void broadcast(const wire::Message& message) = 0;
-    // Notes how many ranks are started there: so much may be said at once.
-    virtual void expect(int via, size_t ranks) = 0;
+    // Notes how many ranks are started: so much may be said at once by this one and by those below it.
+    virtual void expect(int daemon, size_t ranks) = 0;
     // A rank has died; `line` says which, where and of what. The other ranks' fate is decided above.
     virtual void rank_died(const std::string& line) = 0;
 };

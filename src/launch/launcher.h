@@ -57,12 +57,12 @@ class Launcher {
     // Notes that they have come there.
     virtual void renewed() {}
     // Takes a message of a node daemon. False: it is nothing for its launcher.
-    virtual bool heard(int /*via*/, const wire::Message&) { return false; }
+    virtual bool heard(const wire::Message&) { return false; }
     // Notes that this rank goes on on the node of this daemon, in the next world of theirs: it has died where
     // it was, or is about to, and that is no failure.
-    virtual void rank_moved(Rank, int /*via*/) {}
+    virtual void rank_moved(Rank, int /*daemon*/) {}
     // Notes that this node daemon is gone, and with it the ranks that have not moved before.
-    virtual void lost(int /*via*/) {}
+    virtual void lost(int /*daemon*/) {}
 
     // Adds descriptors that it wants polled: the program's standard input, for one. `first`: index of its
     // first entry.

@@ -53,6 +53,7 @@ Node::Node(tree::AgentConfig config, tree::RunDir dir, Fd listener, tree::Channe
       shared_names_(files::Folder::at(dir_.path())),
       listener_(std::move(listener)),
       branch_(std::move(root), key, config_.root, config_.node),
+      neighbours_(key, [this](const wire::Message& message) { branch_.say(message); }),
       memory_({config_.job_number(), config_.node, config_.ckpt_dir, config_.image_key, key, &streams_,
                [this] { return branch_.silent_ms(); }},
               [this](const wire::Message& message) { branch_.say(message); }) {
@@ -123,6 +124,7 @@ void Node::turn(int timeout_ms) {
     fds.push_back({here_.crowd.fd(), POLLIN, 0});
     branch_.add_to(fds);
     memory_.add_to(fds);
+    neighbours_.add_to(fds);
     const size_t ranks_at = fds.size();
     if (ranks_) ranks_->add_to(fds);
     int rest = branch_.rest(ranks_ ? ranks_->rest(timeout_ms) : timeout_ms);
@@ -137,6 +139,7 @@ void Node::turn(int timeout_ms) {
     pump_clock();
     hand_up();
     memory_.serve();
+    neighbours_.serve();
     if (ranks_) ranks_->serve(fds, ranks_at);
     serve_copies();
     shared_names_.remove_unused();
@@ -295,6 +298,7 @@ void Node::from_root(const wire::Message& message) {
     if (ranks_ && is_one_of<wire::Resume, wire::Cancel>(message))
         ranks_->renewed(std::holds_alternative<wire::Resume>(message));
     if (auto* m = std::get_if<wire::StartCopy>(&message)) return start_copy(*m);
+    if (auto* m = std::get_if<wire::StartDaemons>(&message)) return neighbours_.start(*m);
     if (auto* m = std::get_if<wire::EndCopies>(&message)) return end_copies(*m);
     if (auto* m = std::get_if<wire::Inject>(&message)) return inject(*m);
     if (auto* m = std::get_if<wire::TakePlace>(&message)) return take_place(*m);

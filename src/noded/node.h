@@ -16,6 +16,7 @@
 #include "noded/branch.h"
 #include "noded/crowd.h"
 #include "noded/memory_level.h"
+#include "noded/neighbours.h"
 #include "noded/ranks.h"
 #include "tree/agent_link.h"
 #include "tree/channel.h"
@@ -119,6 +120,7 @@ class Node {
     Fd listener_;
     Branch branch_;
     std::unique_ptr<Ranks> ranks_;  // null: a site's launcher starts them
+    Neighbours neighbours_;
     transfer::Streams streams_;  // of ranks here, to copies on other nodes
     MemoryLevel memory_;
     std::vector<wire::Cloned> cloned_;  // said once the root has heard all that they wrote before

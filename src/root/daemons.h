@@ -14,9 +14,9 @@ class Daemons : public launch::Daemons {
     Daemons(tree::Tree& tree, std::function<void(const std::string& line)> on_death)
         : tree_(tree), on_death_(std::move(on_death)) {}
 
-    void send(int via, const wire::Message& message) override { tree_.send(via, message); }
+    void send(int daemon, const wire::Message& message) override { tree_.send(daemon, message); }
     void broadcast(const wire::Message& message) override { tree_.broadcast(message); }
-    void expect(int via, size_t ranks) override { tree_.allow(via, static_cast<uint32_t>(ranks)); }
+    void expect(int daemon, size_t ranks) override { tree_.allow(daemon, static_cast<uint32_t>(ranks)); }
     void rank_died(const std::string& line) override { on_death_(line); }
 
   private:

@@ -111,7 +111,7 @@ const Members::Copy* Root::copy_elsewhere(int32_t rank, int node) const {
 
 // The launcher ends the job, as with each rank that dies.
 void Root::nobody_plays(int node, int32_t rank, int32_t pid, const std::string& host, int32_t status) {
-    launcher_->heard(node, wire::RankEnded{rank, pid, host, status, wire::RankEnd::running});
+    launcher_->heard(wire::RankEnded{rank, pid, host, status, wire::RankEnd::running, node});
 }
 
 // The copy had ended when it was to take the rank's place.

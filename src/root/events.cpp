@@ -43,7 +43,7 @@ void Root::rank_died(const std::string& line) {
 void Root::from_node(int child, const wire::Message& message) {
     spdlog::debug("node {}: {}", child, wire::name_of(message));
     if (auto* m = std::get_if<wire::Output>(&message)) copies_.written.add(m->rank, m->error, m->text.size());
-    if (launcher_ && launcher_->heard(child, message)) return;
+    if (launcher_ && launcher_->heard(message)) return;
     if (auto* m = std::get_if<wire::Clock>(&message)) {
         auto node = tree_.nodes().find(child);
         checkpoint_.clock_from(child, *m, node == tree_.nodes().end() ? "" : node->second.host);
@@ -161,7 +161,8 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
     const bool masked = goes_on_without(node, info);
     bool served = start_.roster().lose(node) > 0;
     if (launcher_) launcher_->lost(node);
-    if (masked) return;
+    // Nobody suspects the host of one that has only lost its way to the root.
+    if (masked || info.with_another) return;
     // A rank that was with it cannot report any more, and one that comes now may find none and end, which
     // MPICH's Hydra does not notice before MPI_Init: the others would wait there.
     if (!running_ && !finalize_released_ && !over()) {

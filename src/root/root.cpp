@@ -127,8 +127,11 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
 // Throws Error when nothing was started.
 void Root::begin(launch::Launcher& launcher) {
     launcher.reach(daemons_);
-    // Words between a launcher of that kind and one daemon do not go through another daemon yet.
-    if (!launcher.ends_when_a_rank_dies()) tree_.stay_flat();
+    if (!launcher.ends_when_a_rank_dies()) {
+        tree_.allow_no_return();
+        // Where ranks go on without a node, no other node's way to the root shall lead over it.
+        if (settings_.message_log || !settings_.replicas.empty()) tree_.stay_flat();
+    }
     launcher.start();
     launcher_ = &launcher;
 }

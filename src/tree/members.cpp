@@ -36,6 +36,15 @@ std::vector<wire::Hop> Members::way(int node) const {
     return hops;
 }
 
+std::vector<int> Members::below(int node) const {
+    std::vector<int> all;
+    for (auto& [other, info] : here_) {
+        const std::vector<int> above = shape_.ancestors(other);
+        if (std::find(above.begin(), above.end(), node) != above.end()) all.push_back(other);
+    }
+    return all;
+}
+
 void Members::set_away(NodeInfo& info, int64_t until) {
     always(until != 0, "a daemon that is away for no time");
     if (info.away_until == 0) ++away_;

@@ -18,12 +18,13 @@ struct NodeInfo {
     std::string host;
     int pid = 0;
     uint32_t ranks = 0;
-    std::string addresses;   // where other daemons reach it
-    int64_t away_until = 0;  // ms: it has not answered, and is lost then; 0 = it is here
-    bool coming = false;     // away because it has not come to its first parent yet
-    bool left = false;       // away, and its connection is known to have ended
-    int64_t left_since = 0;  // ms
-    bool silent = false;     // likewise, and not by the daemon or its kernel: it may live
+    std::string addresses;      // where other daemons reach it
+    int64_t away_until = 0;     // ms: it has not answered, and is lost then; 0 = it is here
+    bool coming = false;        // away because it has not come to its first parent yet
+    bool left = false;          // away, and its connection is known to have ended
+    int64_t left_since = 0;     // ms
+    bool silent = false;        // likewise, and not by the daemon or its kernel: it may live
+    bool with_another = false;  // lost because one above it is
 };
 
 class Members {
@@ -36,6 +37,8 @@ class Members {
     // Lists the daemons above it that are there or coming, nearest first; empty: it shall stay below the
     // root.
     std::vector<wire::Hop> way(int node) const;
+    // Those that were sent below it, at whatever depth.
+    std::vector<int> below(int node) const;
 
     // The roll is called: everybody is away until it answers.
     void call(int64_t now);

@@ -41,6 +41,15 @@ void Relay::placed(const wire::Parent& parent) {
     heard_ = parent.heard;
     for (wire::Group& group : groups_) group.node = node_;
     if (unclean_) unclean_->node = node_;
+    for (wire::Message& message : waiting_) sign(message);
+}
+
+// The connection by which these come to the root does not tell who says them.
+void Relay::sign(wire::Message& message) const {
+    if (auto* m = std::get_if<wire::Ready>(&message))
+        m->daemon = node_;
+    else if (auto* m = std::get_if<wire::RankEnded>(&message))
+        m->daemon = node_;
 }
 
 void Relay::above() {
@@ -76,6 +85,7 @@ void Relay::hand_on(const wire::Message& message) {
 }
 
 void Relay::own(wire::Message message) {
+    sign(message);
     if (auto* m = std::get_if<wire::Joined>(&message)) {
         for (wire::Group& group : m->groups) {
             group.node = node_;

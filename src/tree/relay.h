@@ -62,6 +62,7 @@ class Relay {
     void up_here(const wire::Here& here);
     void hand_on(const wire::Message& message);
     void invite(int child);
+    void sign(wire::Message& message) const;
     void left(const wire::Gone& gone);
     void moved(int32_t rank, int32_t pid);
 

@@ -82,7 +82,10 @@ void Tree::register_node(int link, const wire::NodeHello& hello) {
 }
 
 void Tree::attach(int link, const wire::Attach& attach) {
-    if (!returns_ || !members_.knows(attach.node)) return links_.close(link);
+    if (!members_.knows(attach.node)) return links_.close(link);
+    // One that has not found its parent may come: it has said nothing yet.
+    const NodeInfo* known = members_.find(attach.node);
+    if (!returns_ && !(known && known->coming)) return links_.close(link);
     harmless_.insert(link);
     for (const wire::Order& order : orders_.since(attach.heard)) links_.send(link, order);
     add_child(link, attach.node, attach.answered);
@@ -152,11 +155,18 @@ void Tree::missing(const wire::Missing& message) {
 void Tree::gone(int node, bool silent) {
     members_.left(node, silent, now_ms());
     if (patient_ && returns_) return;
-    if (const NodeInfo* known = members_.find(node)) {
-        NodeInfo info = *known;
-        members_.forget(node);
-        on_lost(node, info);
-    }
+    const std::vector<int> below = returns_ ? std::vector<int>() : members_.below(node);
+    lose(node, false);
+    for (int other : below) lose(other, true);
+}
+
+void Tree::lose(int node, bool with_another) {
+    const NodeInfo* known = members_.find(node);
+    if (!known) return;
+    NodeInfo info = *known;
+    info.with_another = with_another;
+    members_.forget(node);
+    on_lost(node, info);
 }
 
 // When the job is over daemons leave one after the other, and nobody waits for what they say.
@@ -191,7 +201,7 @@ void Tree::closed(int link, Links::End how) {
     calls_.left(child);
     const std::string name = name_of(child);
     gone(child, how != Links::End::closed);
-    if (!patient_)
+    if (!patient_ || !returns_)
         for (int node : below) gone(node, false);
     call_the_roll(silent ? name + " has not been heard for too long" : name + " is gone");
 }

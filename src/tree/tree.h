@@ -47,12 +47,11 @@ class Tree {
     // This node has so many ranks; the job has `all` so far, and may say so much more at once.
     void expect(int node, uint32_t ranks, uint32_t all);
     void allow(int node, uint32_t ranks);
-    // Whoever comes stays right below the root, and is lost with its connection: what a launcher and the
+    // Whoever loses its connection is lost from now on, and with it those below it: what a launcher and the
     // parents of its ranks say to each other is said once.
-    void stay_flat() {
-        members_.stay_flat();
-        returns_ = false;
-    }
+    void allow_no_return() { returns_ = false; }
+    // Whoever comes stays right below the root: nobody is lost with another.
+    void stay_flat() { members_.stay_flat(); }
     // More connections than this are refused.
     void at_most(size_t nodes) { links_.at_most(nodes); }
     // The job is over: who leaves does not come back.
@@ -99,6 +98,7 @@ class Tree {
     void here(int child, const wire::Here& answer);
     void missing(const wire::Missing& message);
     void gone(int node, bool silent);
+    void lose(int node, bool with_another);
     void call_the_roll(const std::string& why);
     std::string name_of(int node);
 

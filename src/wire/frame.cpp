@@ -288,6 +288,8 @@ NAME(Placed);
 NAME(Places);
 NAME(Sized);
 NAME(Launch);
+NAME(StartDaemons);
+NAME(NotStarted);
 NAME(Signal);
 NAME(Input);
 NAME(OutputTaken);

@@ -60,6 +60,28 @@ struct Launch {
     }
 };
 
+// A host whose daemon is number `node` of the launcher's list.
+struct HostToStart {
+    uint32_t node = 0;
+    std::string name;
+    template <class F>
+    void each(F&& f) {
+        f(node, name);
+    }
+};
+
+// Tells one daemon to start those of these hosts: `words`, the host's name, `command`.
+struct StartDaemons {
+    static constexpr uint16_t kType = 138;
+    std::vector<std::string> words;  // ssh and its options
+    std::string command;             // for the shell of the other host
+    std::vector<HostToStart> hosts;
+    template <class F>
+    void each(F&& f) {
+        f(words, command, hosts);
+    }
+};
+
 // A signal for all ranks; `groups`: for all processes of theirs.
 struct Signal {
     static constexpr uint16_t kType = 34;
@@ -148,9 +170,21 @@ struct Ready {
     uint32_t node = 0;
     std::string host;
     uint32_t cores = 0;
+    int32_t daemon = -1;  // as the root calls it: the sender puts it in
     template <class F>
     void each(F&& f) {
-        f(node, host, cores);
+        f(node, host, cores, daemon);
+    }
+};
+
+// The daemon of this node could not be started by who says this.
+struct NotStarted {
+    static constexpr uint16_t kType = 139;
+    uint32_t node = 0;
+    std::string why;
+    template <class F>
+    void each(F&& f) {
+        f(node, why);
     }
 };
 
@@ -183,9 +217,10 @@ struct RankEnded {
     std::string host;
     int32_t status = 0;  // as waitpid() has it
     RankEnd stage = RankEnd::silent;
+    int32_t daemon = -1;  // as in Ready: where it ended
     template <class F>
     void each(F&& f) {
-        f(rank, pid, host, status, stage);
+        f(rank, pid, host, status, stage, daemon);
     }
 };
 

@@ -26,7 +26,7 @@
 
 namespace fermata::wire {
 
-inline constexpr uint16_t kWireVersion = 18;
+inline constexpr uint16_t kWireVersion = 19;
 
 // Between Bytes and rooms that speak of uint8_t.
 inline std::vector<uint8_t> plain(const Bytes& bytes) {
@@ -584,7 +584,7 @@ using Message =
           Rebuild, Rebuilt, Inspect, Inspected, Renew, Waiting, Moved, LogSaid, LogsSaid, LogOrder, LogOrders,
           AskLog, Order, To, Parent, Beat, Roll, Attach, Here, Missing, AskProgram, OwnState, Stays, Wrote,
           CopyGone, Promoted, NoCopy, CopyMade, CopyEnded, EndCopies, Inject, Injected, Streams, Cloned,
-          StartCopy, LeaderDied, TakePlace, LogSize, AskLiving, Living>;
+          StartCopy, LeaderDied, TakePlace, LogSize, AskLiving, Living, StartDaemons, NotStarted>;
 
 // For logs: "Freeze", "Saved", …
 const char* name_of(const Message& message);

@@ -69,7 +69,8 @@ std::vector<Bytes> frame_seeds() {
         wire::Launch{
             1, "mpich", "w", {{0, 2, 2}}, {{4, {"lower", "--"}, "/d", {"A=1"}}}, {"a", "b"}, 4, true, 1},
         wire::Fence{1, {{0, 2}}, 3, 2, 4, "data", "why"},
-        wire::RankEnded{2, 4711, "b", 9, wire::RankEnd::finalized},
+        wire::RankEnded{2, 4711, "b", 9, wire::RankEnd::finalized, 3},
+        wire::StartDaemons{{"ssh", "-x"}, "exec noded", {{64, "a"}, {65, "b"}}},
         wire::Joined{{group, group}},
         wire::Gone{2, {{5, 1}}, true, 4711, "node17", 137},
         wire::Leaving{3},

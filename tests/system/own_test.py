@@ -6,6 +6,7 @@
 import os
 import pathlib
 import re
+import resource
 import signal
 import subprocess
 import sys
@@ -20,7 +21,7 @@ STEPS, MIB = 200, 1
 SSH = """#!/bin/sh
 host=$1
 shift
-exec env -i PATH="$PATH" HOME="$HOME" FERMATA_NODE="$host" sh -c "$*"
+exec env -i PATH="$PATH" HOME="$HOME" FERMATA_NODE="$host" OWN_TEST="$0" sh -c "$*"
 """
 
 
@@ -179,6 +180,139 @@ def hosts(mpi, cwd):
     same(lines, wanted)
 
 
+def daemons_at(cwd):
+    """Process of each daemon that the ssh of this test has started, by "host"."""
+    found = {}
+    for process in pathlib.Path("/proc").glob("[0-9]*"):
+        try:
+            words = (process / "environ").read_bytes().split(b"\0")
+            if f"OWN_TEST={cwd}/ssh".encode() in words and (process / "cmdline").read_bytes().split(b"\0")[0].endswith(b"/noded"):
+                found[next(word for word in words if word.startswith(b"FERMATA_NODE=")).decode()[13:]] = int(process.name)
+        except OSError:
+            pass  # gone
+    return found
+
+
+def no_daemons(cwd):
+    end = time.monotonic() + 10
+    while left := daemons_at(cwd):
+        check(time.monotonic() < end, f"daemons are left: {left}")
+        time.sleep(0.05)
+
+
+CHAIN = ["--hosts", "a:1,b:1,c:1,d:1"]
+
+
+def deep(mpi, cwd):
+    """Daemons below daemons, each below the one before: output, fences, checkpoint; a rank far below dies; continued in
+    another shape."""
+    env = dict(two_hosts(cwd), FERMATA_TREE_RADIX="1")
+    program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+    wanted = harness.native(program, 4, mpi, cwd)
+    with Job.run(program, 4, cwd, mpi=mpi, extra=[*OWN, *CHAIN], env=env) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        check(job.status()["tree"]["children"] == 1, job.status()["tree"])
+        lines = []
+        job.checkpoint()
+        rank = next(rank for rank in job.status()["ranks"] if rank["rank"] == 3)
+        os.kill(rank["pid"], signal.SIGKILL)
+        check(job.end(20) == 137, job.errors())
+        check(f"rank 3 on d (pid {rank['pid']}) was killed by signal 9" in job.errors(), job.errors())
+        nothing_left(job)
+    with Job.restart(cwd, mpi=mpi, extra=[*OWN, *CHAIN], env=dict(env, FERMATA_TREE_RADIX="2")) as job:
+        job.wait_until(lambda: len(job.lines()) > 2, "further steps")
+        check(job.status()["tree"]["children"] == 2, job.status()["tree"])
+        job.checkpoint("--stop")
+        lines.extend(job.finish(expected=85))
+        nothing_left(job)
+    with Job.restart(cwd, mpi=mpi, extra=[*OWN, *CHAIN], env=env) as job:
+        lines.extend(job.finish())
+    check(lines == wanted[-len(lines):], f"{lines[:1]}, {lines[-1:]}: {len(lines)} lines; the last of {wanted[-1:]}")
+    done = fermata(cwd, "--mpi", mpi, *CHAIN, "--", "sh", "-c", "echo ${OMPI_COMM_WORLD_RANK:-$PMI_RANK}; wc -c", input="xyz", env=env)
+    check(sorted(done.stdout.split()) == sorted("0 1 2 3 3 0 0 0".split()), done)
+
+
+def deep_loss(mpi, cwd):
+    """A daemon that stands between others is killed: one line names it, all end, and the next life goes on."""
+    env = dict(two_hosts(cwd), FERMATA_TREE_RADIX="1")
+    program = [PROGRAMS / f"steady.{mpi}", STEPS, MIB]
+    wanted = harness.native(program, 4, mpi, cwd)
+    with Job.run(program, 4, cwd, mpi=mpi, extra=[*OWN, *CHAIN, "--max-restarts", "1"], env=env) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        job.checkpoint()
+        os.kill(daemons_at(cwd)["b"], signal.SIGKILL)
+        lines = job.finish()
+        no_daemons(cwd)
+        lost = [line for line in job.errors().splitlines() if line.startswith("fermata: the node daemon")]
+        check(len(lost) == 1 and "the node daemon of b is gone" in lost[0], job.errors())
+        nothing_left(job)
+    check(lines[-1:] == wanted[-1:] and set(lines) == set(wanted), f"{len(lines)} lines for {len(wanted)}")
+    with Job.run(program, 4, cwd, mpi=mpi, extra=[*OWN, *CHAIN, "--ckpt-dir", cwd / "another"], env=env) as job:
+        job.wait_until(lambda: len(job.lines()) > 5, "some steps")
+        os.kill(daemons_at(cwd)["b"], signal.SIGKILL)
+        before = time.monotonic()
+        check(job.end(20) == 137 and "the node daemon of b is gone" in job.errors(), job.errors())
+        check(time.monotonic() - before < 4, "those below were waited for")
+        nothing_left(job)
+        no_daemons(cwd)
+
+
+def chain_of_starts(cwd, before=""):
+    """The environment where each daemon starts the next one, and the file in which ssh notes who has reached whom.
+    `before`: what ssh does first."""
+    env = dict(two_hosts(cwd), FERMATA_TREE_RADIX="1")
+    note = f'echo "${{FERMATA_NODE:-root}} $1" >> {cwd}/started\n'
+    (cwd / "ssh").write_text(SSH.replace("host=$1\n", note + before + "host=$1\n"))
+    return env, cwd / "started"
+
+
+def starts(mpi, cwd):
+    """Daemons start daemons. Who is not reached by one is started from the first host; who is reached by nobody is
+    named, and the job does not start."""
+    env, started = chain_of_starts(cwd)
+    done = fermata(cwd, "--mpi", mpi, *CHAIN, "--", "sh", "-c", "echo x", env=env)
+    check(done.returncode == 0 and done.stdout == 4 * "x\n" and not done.stderr, done)
+    check(started.read_text() == "root a\na b\nb c\nc d\n", started.read_text())
+    started.unlink()
+    env, _ = chain_of_starts(cwd, 'if [ "$FERMATA_NODE $1" = "b c" ]; then echo "no way" >&2; exit 255; fi\n')
+    done = fermata(cwd, "--mpi", mpi, *CHAIN, "--", "sh", "-c", "echo x", env=env)
+    check(done.returncode == 0 and done.stdout == 4 * "x\n" and not done.stderr, done)
+    check(started.read_text() == "root a\na b\nb c\nroot c\nc d\n", started.read_text())
+    env, _ = chain_of_starts(cwd, 'if [ "$1" = c ]; then echo "no way" >&2; exit 255; fi\n')
+    done = fermata(cwd, "--mpi", mpi, *CHAIN, "--", "sh", "-c", "echo x", env=env)
+    said = [line for line in done.stderr.splitlines() if line.startswith("fermata: ")]
+    check(done.returncode == 1 and not done.stdout and len(said) == 1, done)
+    check("the node daemon on c has ended" in said[0] and "no way" in done.stderr, done)
+    no_daemons(cwd)
+
+
+def starter_killed(mpi, cwd):
+    """A daemon dies while it starts another one: a line names it, nothing waits, nothing is left."""
+    env, started = chain_of_starts(cwd, 'if [ "$1" = c ]; then exec sleep 60; fi\n')
+    words = [FERMATA, "run", *OWN, "--mpi", mpi, *CHAIN, "--", "true"]
+    with subprocess.Popen([str(word) for word in words], cwd=cwd, env=env, stdin=subprocess.DEVNULL, stdout=subprocess.PIPE,
+                          stderr=subprocess.PIPE, text=True) as process:
+        end = time.monotonic() + 30
+        while not started.exists() or "b c" not in started.read_text():
+            check(time.monotonic() < end, "b does not start c")
+            time.sleep(0.02)
+        os.kill(daemons_at(cwd)["b"], signal.SIGKILL)
+        _, errors = process.communicate(timeout=20)
+    said = [line for line in errors.splitlines() if "b" in line]
+    check(process.returncode not in (0, 85) and len(said) == 1 and "the node daemon of b" in said[0], (process.returncode, errors))
+    no_daemons(cwd)
+
+
+def many(mpi, cwd):
+    """More nodes than the root may have descriptors."""
+    env = dict(two_hosts(cwd), FERMATA_TREE_RADIX="8")
+    limit = 72  # eight daemons, those that just come, and what Fermata keeps for itself
+    hosts = ",".join(f"n{number}:1" for number in range(80))
+    done = fermata(cwd, "--mpi", mpi, "--hosts", hosts, "--", "true", env=env,
+                   preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_NOFILE, (limit, limit)))
+    check(done.returncode == 0, done)
+
+
 def unreachable(mpi, cwd):
     """A host that ssh does not reach, and one that is taken away later: one line each."""
     env = two_hosts(cwd)
@@ -241,7 +375,8 @@ def from_mpiexec(mpi, cwd):
 
 CASES = {"life": life, "output": output, "input": input_, "codes": codes, "killed": killed, "daemon": daemon, "root": root,
          "hosts": hosts, "unreachable": unreachable, "words": words, "connections": connections,
-         "from_mpiexec": from_mpiexec}
+         "from_mpiexec": from_mpiexec, "deep": deep, "deep_loss": deep_loss,
+         "starts": starts, "starter_killed": starter_killed, "many": many}
 
 
 def run(case, mpi):

@@ -111,7 +111,7 @@ void Own::leave_out() {
 std::vector<std::string> Own::unreached() const {
     std::vector<std::string> names;
     for (size_t node = 0; node < nodes_.size() && !launched_; ++node)
-        if (nodes_[node].needed && nodes_[node].via < 0) names.push_back(nodes_[node].name);
+        if (nodes_[node].needed && nodes_[node].daemon < 0) names.push_back(nodes_[node].name);
     return names;
 }
 
@@ -130,13 +130,30 @@ void Own::start_daemons() {
             if (fewer_) names.push_back(node.name);
         return starters_.by_srun(static_cast<uint32_t>(nodes_.size()), names);
     }
+    std::vector<uint32_t> others;
     for (uint32_t node = 0; node < nodes_.size(); ++node) {
         if (!nodes_[node].needed) continue;
         if (is_here(nodes_[node].name))
             starters_.here(node);
         else
-            starters_.by_ssh(node, nodes_[node].name);
+            others.push_back(node);
     }
+    fan_ = Fan(std::move(others), Fan::width());
+    for (uint32_t node : fan_.by_root()) starters_.by_ssh(node, nodes_[node].name);
+}
+
+// A daemon that has come starts those below it.
+void Own::start_below(uint32_t node) {
+    std::vector<wire::HostToStart> hosts;
+    for (uint32_t below : fan_.by(node)) hosts.push_back({below, nodes_[below].name});
+    if (!hosts.empty()) to_node_of(node, starters_.order(std::move(hosts)));
+}
+
+// Its host may be reached from here: what is said by the one that ends the job is the root's own.
+void Own::not_started(const wire::NotStarted& said) {
+    if (said.node >= nodes_.size() || nodes_[said.node].daemon >= 0 || launched_ || ending_) return;
+    spdlog::warn("{} is started from here: {}", nodes_[said.node].name, said.why);
+    starters_.by_ssh(said.node, nodes_[said.node].name);
 }
 
 void Own::place_ranks() {
@@ -151,9 +168,11 @@ void Own::place_ranks() {
 
 // ---- the daemons come
 
-bool Own::heard(int via, const wire::Message& message) {
+bool Own::heard(const wire::Message& message) {
     if (auto* said = std::get_if<wire::Ready>(&message)) {
-        ready(via, *said);
+        ready(*said);
+    } else if (auto* unstarted = std::get_if<wire::NotStarted>(&message)) {
+        not_started(*unstarted);
     } else if (auto* output = std::get_if<wire::Output>(&message)) {
         (output->error ? error_ : output_).add(output->node, output->text);
     } else if (auto* fence = std::get_if<wire::Fence>(&message)) {
@@ -164,7 +183,7 @@ bool Own::heard(int via, const wire::Message& message) {
     } else if (auto* answer = std::get_if<wire::RankAnswer>(&message)) {
         to_node_of(answer->to, message);
     } else if (auto* ended = std::get_if<wire::RankEnded>(&message)) {
-        rank_ended(via, *ended);
+        rank_ended(*ended);
     } else if (auto* taken = std::get_if<wire::InputTaken>(&message)) {
         feed_.taken(taken->bytes, taken->closed);
     } else if (auto* aborted = std::get_if<wire::Aborted>(&message)) {
@@ -177,23 +196,25 @@ bool Own::heard(int via, const wire::Message& message) {
     return true;
 }
 
-void Own::ready(int via, const wire::Ready& said) {
-    if (said.node >= nodes_.size() || nodes_[said.node].via >= 0 || launched_) {
+void Own::ready(const wire::Ready& said) {
+    if (said.node >= nodes_.size() || nodes_[said.node].daemon >= 0 || launched_) {
         say(fmt::format("a node daemon too many has come, from {}", said.host));
         return;
     }
     Node& node = nodes_[said.node];
-    node.via = via;
+    node.daemon = said.daemon;
+    start_below(said.node);
     node.name = said.host;
     if (wishes_.hosts[said.node].slots == 0) wishes_.hosts[said.node].slots = std::max(said.cores, 1u);
-    if (std::all_of(nodes_.begin(), nodes_.end(), [](auto& n) { return n.via >= 0 || !n.needed; })) launch();
+    if (std::all_of(nodes_.begin(), nodes_.end(), [](auto& n) { return n.daemon >= 0 || !n.needed; }))
+        launch();
 }
 
 std::string Own::missing() const {
     std::string names;
     size_t count = 0;
     for (const Node& node : nodes_)
-        if (node.needed && node.via < 0 && ++count <= 20) names += (names.empty() ? "" : ", ") + node.name;
+        if (node.needed && node.daemon < 0 && ++count <= 20) names += (names.empty() ? "" : ", ") + node.name;
     if (count == 0 || launched_) return {};
     return fmt::format("no node daemon has come from {}{}", names,
                        count > 20 ? fmt::format(" and {} more", count - 20) : "");
@@ -218,7 +239,7 @@ void Own::launch() {
     launch.bind = words_[0].bind != Bind::none;
     launch.window = std::clamp(kOutputOfAll / nodes_.size(), kLeastOutput, kMostOutput);
     for (const Node& node : nodes_)
-        if (node.via >= 0) daemons_->expect(node.via, node.ranks);
+        if (node.daemon >= 0) daemons_->expect(node.daemon, placement_->ranks());
     daemons_->broadcast(launch);
     if (!stands_by_) feed_.begin();
 }
@@ -261,8 +282,9 @@ std::vector<wire::LaunchBlock> Own::blocks_on_wire() const {
     return blocks;
 }
 
-void Own::rank_moved(Rank rank, int via) {
-    auto to = std::find_if(nodes_.begin(), nodes_.end(), [via](auto& node) { return node.via == via; });
+void Own::rank_moved(Rank rank, int daemon) {
+    auto to =
+        std::find_if(nodes_.begin(), nodes_.end(), [daemon](auto& node) { return node.daemon == daemon; });
     if (to == nodes_.end() || !placement_)
         fail("rank {} moves to a node that no launcher knows", rank.number());
     Node& from = nodes_.at(placement_->node_of(rank));
@@ -291,14 +313,14 @@ void Own::fence(const wire::Fence& part) {
 }
 
 void Own::to_node_of(uint32_t node, const wire::Message& message) {
-    if (node < nodes_.size() && nodes_[node].via >= 0) daemons_->send(nodes_[node].via, message);
+    if (node < nodes_.size() && nodes_[node].daemon >= 0) daemons_->send(nodes_[node].daemon, message);
 }
 
 // ---- the end
 
-void Own::rank_ended(int via, const wire::RankEnded& said) {
+void Own::rank_ended(const wire::RankEnded& said) {
     for (Node& node : nodes_)
-        if (node.via == via && node.running > 0) --node.running;
+        if (node.daemon == said.daemon && node.running > 0) --node.running;
     if (int code = code_of(said.status); code != 0 && !failed_ && said.stage == wire::RankEnd::finalized)
         failed_ = code;
     std::string why = why_failed(said);
@@ -320,11 +342,11 @@ void Own::failed(int code, const std::string& line) {
     if (!ending_) daemons_->rank_died(line);
 }
 
-void Own::lost(int via) {
+void Own::lost(int daemon) {
     for (Node& node : nodes_) {
-        if (node.via != via || node.lost) continue;
+        if (node.daemon != daemon || node.lost) continue;
         node.lost = true;
-        if (node.running == 0) continue;
+        if (node.running == 0 || !launched_) continue;  // no rank was there: the root says what is lost
         node.running = 0;
         const std::string line =
             fmt::format("the node daemon of {} is gone, and its ranks with it", node.name);

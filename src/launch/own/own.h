@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/launcher.h"
+#include "launch/own/fan.h"
 #include "launch/own/feed.h"
 #include "launch/own/hosts.h"
 #include "launch/own/library_below.h"
@@ -42,16 +43,16 @@ class Own : public Launcher {
     void plan_renewal(const Renewal& wanted) override { library_.plan(wanted); }
     wire::Renew renew(uint32_t world) override;
     void renewed() override;
-    void rank_moved(Rank rank, int via) override;
-    bool heard(int via, const wire::Message& message) override;
-    void lost(int via) override;
+    void rank_moved(Rank rank, int daemon) override;
+    bool heard(const wire::Message& message) override;
+    void lost(int daemon) override;
     void add_to(std::vector<pollfd>& fds) override;
     void serve(const std::vector<pollfd>& fds, size_t first) override;
 
   private:
     struct Node {
         std::string name;
-        int via = -1;  // -1: its daemon has not come
+        int daemon = -1;  // as the root calls it; -1: it has not come
         bool needed = true;
         bool lost = false;
         uint32_t ranks = 0;
@@ -61,7 +62,9 @@ class Own : public Launcher {
     void choose_hosts();
     void leave_out();
     void start_daemons();
-    void ready(int via, const wire::Ready& said);
+    void start_below(uint32_t node);
+    void not_started(const wire::NotStarted& said);
+    void ready(const wire::Ready& said);
     void place_ranks();
     void launch();
     wire::LaunchPart part_on_wire(const Part& part, const Words& words, uint32_t ranks) const;
@@ -69,7 +72,7 @@ class Own : public Launcher {
     std::vector<wire::LaunchBlock> blocks_on_wire() const;
     void fence(const wire::Fence& part);
     void to_node_of(uint32_t node, const wire::Message& message);
-    void rank_ended(int via, const wire::RankEnded& said);
+    void rank_ended(const wire::RankEnded& said);
     void out_of_fences(Rank rank, const std::string& line);
     void failed(int code, const std::string& line);
     void hand_out(Outlet& outlet);
@@ -87,6 +90,7 @@ class Own : public Launcher {
     Outlet output_{1}, error_{2};
 
     std::vector<Node> nodes_;
+    Fan fan_;  // of the nodes of other hosts
     std::optional<pmi::Placement> placement_;
     bool moved_ = false;                          // it is not that of the launch any more
     std::map<uint32_t, pmi::FenceMerge> fences_;  // by world

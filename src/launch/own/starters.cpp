@@ -50,6 +50,10 @@ void write_environment(int file) {
 
 std::string noded(const LaunchPlan& plan) { return plan.environment.at("FERMATA_NODED"); }
 
+std::string command_for(const LaunchPlan& plan) {
+    return fmt::format("exec {} --environment", quoted(noded(plan)));
+}
+
 }  // namespace
 
 Starters::~Starters() {
@@ -96,12 +100,16 @@ void Starters::here(uint32_t node) {
 void Starters::by_ssh(uint32_t node, const std::string& host) {
     std::vector<std::string> words = ssh_words();
     words.push_back(host);
-    words.push_back(fmt::format("exec {} --environment", quoted(noded(plan_))));
+    words.push_back(command_for(plan_));
     // A file without a name: it holds the key, and nobody else can open it.
     Fd file(::memfd_create("environment", MFD_CLOEXEC));
     if (!file) fail_errno("cannot hand the environment to {}", host);
     start({-1, "the node daemon on " + host, words[0] + " " + host, true}, words, std::to_string(node),
           file.get(), [&] { write_environment(file.get()); });
+}
+
+wire::StartDaemons Starters::order(std::vector<wire::HostToStart> hosts) const {
+    return {ssh_words(), command_for(plan_), std::move(hosts)};
 }
 
 void Starters::by_srun(uint32_t nodes, const std::vector<std::string>& names) {

@@ -15,6 +15,7 @@
 
 #include "base/fd.h"
 #include "launch/plan.h"
+#include "wire/message.h"
 
 namespace fermata::launch::own {
 
@@ -26,6 +27,8 @@ class Starters {
 
     void here(uint32_t node);
     void by_ssh(uint32_t node, const std::string& host);
+    // Has a daemon that runs start those of other hosts in the same way.
+    wire::StartDaemons order(std::vector<wire::HostToStart> hosts) const;
     // On so many nodes of the allocation, those of `names` when it names any; the number of each is that of
     // its task.
     void by_srun(uint32_t nodes, const std::vector<std::string>& names);

@@ -66,6 +66,7 @@ ALLOWED = {
     "launch/terminal_input.cpp": KERNEL,
     "noded/cores.cpp": KERNEL,
     "noded/ranks.cpp": KERNEL,
+    "noded/neighbours.cpp": KERNEL,
     "noded/rank_copies.cpp": KERNEL,
     "noded/copies_elsewhere.cpp": KERNEL,
     "noded/node_copies.cpp": KERNEL + "; memory of a rank's process",

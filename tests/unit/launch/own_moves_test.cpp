@@ -38,8 +38,8 @@ class OwnMoves : public testing::Test {
         own.emplace(plan, std::nullopt);
         own->reach(daemons);
         own->start();
-        own->heard(7, wire::Ready{0, "x", 2});
-        own->heard(8, wire::Ready{1, "y", 2});
+        own->heard(wire::Ready{0, "x", 2, 7});
+        own->heard(wire::Ready{1, "y", 2, 8});
         ASSERT_FALSE(daemons.told.empty());
         ASSERT_TRUE(std::holds_alternative<wire::Launch>(daemons.told.back()));
     }
@@ -47,10 +47,10 @@ class OwnMoves : public testing::Test {
     // Where a question for this rank goes.
     int asked_of(uint32_t rank) {
         daemons.sent.clear();
-        own->heard(7, wire::AskRank{0, 0, 1, rank});
+        own->heard(wire::AskRank{0, 0, 1, rank});
         return daemons.sent.empty() ? -1 : daemons.sent.back().first;
     }
-    static wire::RankEnded ended(int32_t rank) { return {rank, 10, "x", 0, wire::RankEnd::finalized}; }
+    static wire::RankEnded ended(int32_t rank) { return {rank, 10, "x", 0, wire::RankEnd::finalized, 7}; }
 
     NoDaemons daemons;
     std::optional<Own> own;
@@ -77,9 +77,9 @@ TEST_F(OwnMoves, ANodeThatNobodyIsLeftOnIsNotMissed) {
     own->rank_moved(Rank(3), 7);
     own->lost(8);
     EXPECT_TRUE(daemons.deaths.empty());
-    for (int32_t rank : {0, 1, 2}) own->heard(7, ended(rank));
+    for (int32_t rank : {0, 1, 2}) own->heard(ended(rank));
     EXPECT_FALSE(own->ended()) << "one runs still, where it was not launched";
-    own->heard(7, ended(3));
+    own->heard(ended(3));
     EXPECT_EQ(own->ended(), 0);
 }
 
@@ -87,9 +87,9 @@ TEST_F(OwnMoves, ANodeWithARankThatHasNotMovedIs) {
     own->rank_moved(Rank(2), 7);
     own->lost(8);
     ASSERT_EQ(daemons.deaths.size(), 1u);
-    own->heard(7, ended(0));
-    own->heard(7, ended(1));
-    own->heard(7, ended(2));
+    own->heard(ended(0));
+    own->heard(ended(1));
+    own->heard(ended(2));
     EXPECT_EQ(own->ended(), 128 + SIGKILL);
 }
 
@@ -100,7 +100,7 @@ TEST_F(OwnMoves, AFenceIsWholeWithTheRanksOfOneNode) {
     own->lost(8);
     own->renew(1);
     daemons.told.clear();
-    own->heard(7, wire::Fence{1, {}, 0, 4, 4, "data", ""});
+    own->heard(wire::Fence{1, {}, 0, 4, 4, "data", ""});
     ASSERT_EQ(daemons.told.size(), 1u);
     const auto* whole = std::get_if<wire::Fence>(&daemons.told.back());
     ASSERT_TRUE(whole);

@@ -30,11 +30,11 @@ class Launcher : public launch::Launcher {
     void kill() override { end_ = 137; }
     void hand_on(int, bool) override {}
     bool ends_when_a_rank_dies() const override { return false; }
-    void rank_moved(Rank rank, int via) override { note(fmt::format("rank {} to {}", rank.number(), via)); }
-    void lost(int via) override { note(fmt::format("lost {}", via)); }
-    bool heard(int via, const wire::Message& message) override {
+    void rank_moved(Rank rank, int to) override { note(fmt::format("rank {} to {}", rank.number(), to)); }
+    void lost(int daemon) override { note(fmt::format("lost {}", daemon)); }
+    bool heard(const wire::Message& message) override {
         if (auto* ended = std::get_if<wire::RankEnded>(&message)) {
-            note(fmt::format("rank {} ended on {}", ended->rank, via));
+            note(fmt::format("rank {} ended on {}", ended->rank, ended->daemon));
             end_ = 137;
             return true;
         }

@@ -1,4 +1,4 @@
-// The root's end of the tree over real sockets: a flat one, in which who loses its connection is lost.
+// The root's end of the tree over real sockets, where who loses its connection is lost: flat, and deep.
 #include <gtest/gtest.h>
 
 #include "tree/root_address.h"
@@ -10,11 +10,11 @@ namespace {
 class Sockets : public testing::Test {
   protected:
     const wire::Key key_ = wire::random_key();
-    Tree tree_{key_, Manners{}};
+    Tree tree_;
     std::vector<int> lost_;
     int calls_ = 0;
 
-    Sockets() {
+    explicit Sockets(Manners manners = {}) : tree_(key_, manners) {
         tree_.on_message = [](int, const wire::Message&) {};
         tree_.on_call = [this](const std::string&) { ++calls_; };
         tree_.on_here = [](int) {};
@@ -70,9 +70,24 @@ class Sockets : public testing::Test {
     }
 };
 
-// What its launcher says to it, and it to the launcher, is said once: nothing of that may be missing.
+class DeepSockets : public Sockets {
+  protected:
+    DeepSockets() : Sockets(Manners{2, {}}) {}
+    // Has registered, and been sent to this parent.
+    Channel sent_below(const std::string& addresses, int parent_node) {
+        Channel daemon = connect();
+        daemon.send(wire::NodeHello{"h", 1, addresses});
+        auto parent = heard(daemon);
+        EXPECT_TRUE(parent && std::holds_alternative<wire::Parent>(*parent));
+        EXPECT_EQ(std::get<wire::Parent>(*parent).way.at(0).node, parent_node);
+        return daemon;
+    }
+};
+
+// A launcher and its daemons say things to each other once: nothing of that may be missing.
 TEST_F(Sockets, InAFlatTreeALostConnectionIsALostDaemon) {
     tree_.stay_flat();
+    tree_.allow_no_return();
     Channel stays = registered("a");
     {
         Channel goes = registered("b");
@@ -87,6 +102,40 @@ TEST_F(Sockets, InAFlatTreeALostConnectionIsALostDaemon) {
     EXPECT_FALSE(heard(back));
     EXPECT_TRUE(back.closed());
     EXPECT_EQ(lost_.size(), 1u);
+}
+
+// A daemon takes those along that were sent below it; others stay.
+TEST_F(DeepSockets, WhoIsLostTakesThoseBelowAlong) {
+    tree_.allow_no_return();
+    std::optional<Channel> above = registered("a");
+    Channel other = registered("b");
+    Channel below = sent_below("c", 0), far = sent_below("d", 1);
+    above->send(wire::Here{1, {2}, {}});
+    other.send(wire::Here{1, {3}, {}});
+    ASSERT_TRUE(until([&] { return tree_.whole(); }));
+    EXPECT_EQ(tree_.children(), 2u);
+    EXPECT_EQ(tree_.child_above(2), 0);
+    above.reset();
+    ASSERT_TRUE(until([&] { return lost_.size() >= 2; }));
+    EXPECT_EQ(lost_, (std::vector<int>{0, 2}));
+    EXPECT_EQ(tree_.nodes().size(), 2u);
+}
+
+// Its parent was not to be found: it has said nothing that could be lost.
+TEST_F(DeepSockets, WhoIsStillComingMayComeToTheRoot) {
+    tree_.allow_no_return();
+    Channel above = registered("a"), other = registered("b");
+    Channel comes = sent_below("c", 0);
+    Channel back = connect();
+    back.send(wire::Attach{2, 0, 0});
+    auto roll = heard(back);
+    ASSERT_TRUE(roll && std::holds_alternative<wire::Roll>(*roll));
+    back.send(wire::Here{1, {2}, {}});
+    ASSERT_TRUE(until([&] { return tree_.whole(); }));
+    Channel again = connect();
+    again.send(wire::Attach{2, 0, 1});
+    EXPECT_FALSE(heard(again));
+    EXPECT_TRUE(lost_.empty());
 }
 
 TEST_F(Sockets, OtherwiseItMayComeBack) {
