@@ -11,6 +11,7 @@ namespace {
 constexpr int64_t kHopHeadStartMs = 2000;  // of a parent before the next one: it may be busy
 constexpr int kFirstPauseMs = 20, kLongestPauseMs = 500;
 constexpr int kRoot = -1;
+constexpr int64_t kBusyMs = 600'000;  // of a root that lets in and says nothing
 
 }  // namespace
 
@@ -58,7 +59,7 @@ void Uplink::lose() {
     spdlog::info("the connection to the {} has ended", to_root_ ? "root" : "parent");
     always(channel_.has_value(), "a connection that is lost twice");
     channel_.reset();
-    if (lost_since_ == 0) lost_since_ = tree::now_ms();
+    if (lost_since_ == 0) lost_since_ = lost_at_ = tree::now_ms();
     on_lost();
 }
 
@@ -104,6 +105,8 @@ bool Uplink::machine_is_gone(int64_t now) {
 
 void Uplink::watch(int64_t now) {
     if (awake_.stood_still(rhythm_, now)) pulse_.heard(now);
+    if (lost_since_ != 0 && now - lost_at_ < kBusyMs && connecting_ && connecting_->let_in(kRoot))
+        lost_since_ = now;
     if (!channel_) return;
     if (machine_is_gone(now)) {
         spdlog::warn("the machine above has confirmed nothing for {} s", (now - confirmed_) / 1000);

@@ -37,7 +37,8 @@ class Uplink {
 
     // ms: who is silent for so long is lost.
     int64_t silent_ms() const { return rhythm_.silent_ms; }
-    // ms: since when nobody above can be reached; 0 = somebody can.
+    // ms: since when nobody above can be reached; 0 = somebody can. A root that lets connections in and does
+    // not speak is busy (its file system stands still, it was suspended), and not gone.
     int64_t lost_since() const { return lost_since_; }
 
   private:
@@ -59,7 +60,7 @@ class Uplink {
     tree::Pulse pulse_;
     int64_t confirmed_ = 0;  // ms: when the root was heard, or nothing was on its way
     tree::Awake awake_;
-    int64_t lost_since_ = 0;
+    int64_t lost_since_ = 0, lost_at_ = 0;
     int64_t next_try_ = 0;  // ms
     int pause_ms_ = 0;
     std::minstd_rand random_{std::random_device{}()};

@@ -118,6 +118,12 @@ bool Connecting::under_way() const {
                        [](const auto& one) { return one->state() != Attempt::State::failed; });
 }
 
+bool Connecting::let_in(int tag) const {
+    return std::any_of(attempts_.begin(), attempts_.end(), [tag](const auto& one) {
+        return one->tag == tag && one->state() == Attempt::State::talking;
+    });
+}
+
 bool Connecting::failed() const { return attempts_.size() == targets_.size() && !under_way(); }
 
 // The next one begins when all before have failed, or have had their head start.

@@ -60,6 +60,9 @@ class Connecting {
     int tag() const { return tag_; }
     // True if no address is left to try.
     bool failed() const;
+    // A target of this tag has let the connection in, and has not proved itself yet: a process is there, and
+    // busy.
+    bool let_in(int tag) const;
     // ms that poll may take, at most `otherwise`.
     int rest(int otherwise) const;
 

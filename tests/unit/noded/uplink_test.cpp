@@ -69,5 +69,39 @@ TEST(Uplink, ParentThatAnswersLaterIsFound) {
     EXPECT_EQ(uplink.lost_since(), 0);
 }
 
+// The root waits for its file system: its kernel lets the connection in, and nobody speaks. When nobody
+// listens any more, it is gone.
+TEST(Uplink, RootThatIsBusyIsNotGone) {
+    const wire::Key key = wire::random_key();
+    int pair[2];
+    ASSERT_EQ(::socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, pair), 0);
+    Fd root_end(pair[0]);
+    Port root;
+    ASSERT_EQ(::listen(root.fd.get(), 10), 0);
+    Uplink uplink(tree::Channel(Fd(pair[1]), 4096), key, root.address);
+    bool lost = false;
+    uplink.on_message = [](const wire::Message&) {};
+    uplink.on_connected = [] { ADD_FAILURE() << "nobody has proved itself"; };
+    uplink.on_lost = [&] { lost = true; };
+    auto turns = [&](int64_t ms) {
+        for (int64_t end = tree::now_ms() + ms; tree::now_ms() < end;) {
+            std::vector<pollfd> fds;
+            uplink.add_to(fds);
+            ::poll(fds.data(), fds.size(), std::min(uplink.rest(20), 20));
+            uplink.serve(fds, 0);
+        }
+    };
+    root_end.reset();
+    turns(1500);
+    ASSERT_TRUE(lost);
+    EXPECT_LT(tree::now_ms() - uplink.lost_since(), 1000);
+    EXPECT_GT(uplink.lost_since(), 0);
+    root.fd.reset();
+    const int64_t gone = tree::now_ms();
+    turns(1500);
+    EXPECT_LT(uplink.lost_since(), gone + 1000);
+    EXPECT_GT(uplink.lost_since(), 0);
+}
+
 }  // namespace
 }  // namespace fermata::noded
