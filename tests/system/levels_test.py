@@ -447,8 +447,8 @@ def moments(bench, count=2):
     """Something dies at any moment, and memory with it or not: never a wrong result, and never a job without one."""
     from_memory = from_files = 0
     for moment in range(count):
-        for path in ("ckpt", "memory"):
-            shutil.rmtree(bench.cwd / path, ignore_errors=True)
+        for path in (bench.cwd / "ckpt", bench.memory):
+            shutil.rmtree(path, ignore_errors=True)
         bench.memory.mkdir(mode=0o700)
         bench.options = ["--save-options", bench.rng.choice(("", "forked", "incremental", "incremental,forked", "compress=lz4"))]
         bench.key = []
