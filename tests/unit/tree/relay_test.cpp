@@ -544,5 +544,32 @@ TEST(Relay, RelaysDieAndConnectionsBreakInEveryPhase) {
     for (unsigned seed = first; seed < first + count; ++seed) ASSERT_NO_FATAL_FAILURE(play(seed, true));
 }
 
+// The launcher's daemon speaks before it knows what the root calls it.
+TEST(Relay, WordsOfALaunchersDaemonNameIt) {
+    Relay relay;
+    relay.own(wire::Ready{3, "c", 2});
+    relay.placed({7, 0, {{0, "a"}}, 5000, 30000});
+    relay.above();
+    relay.take_out();
+    relay.roll(wire::Roll{1});
+    relay.own(wire::RankEnded{4, 4711, "c", 9, wire::RankEnd::running});
+    int ready = -1, ended = -1;
+    for (const Relay::Out& out : relay.take_out()) {
+        EXPECT_EQ(out.to, Relay::kUp);
+        if (auto* m = std::get_if<wire::Ready>(&out.message)) ready = m->daemon;
+        if (auto* m = std::get_if<wire::RankEnded>(&out.message)) ended = m->daemon;
+    }
+    EXPECT_EQ(ready, 7);
+    EXPECT_EQ(ended, 7);
+    // Words from below keep the name that they have.
+    relay.child(wire::Attach{9, 0, 0});
+    relay.from_child(9, wire::Here{1, {9}, {}});
+    relay.take_out();
+    relay.from_child(9, wire::RankEnded{5, 4712, "d", 9, wire::RankEnd::running, 9});
+    const auto out = relay.take_out();
+    ASSERT_EQ(out.size(), 1u);
+    EXPECT_EQ(std::get<wire::RankEnded>(out[0].message).daemon, 9);
+}
+
 }  // namespace
 }  // namespace fermata::tree
