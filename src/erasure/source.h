@@ -18,8 +18,8 @@ class Source {
     // Exactly `bytes` of a file of the member, by its name in the directory of the generation ("files/…" for
     // the program's). Throws Error when they cannot be had. One thread at a time.
     virtual void read(Member member, const std::string& file, uint64_t offset, void* to, size_t bytes) = 0;
-    // Says which read of this member comes after those that are expected already: it may begin now. Who
-    // expects one does it, or nothing of that member any more.
+    // Says which read of this member comes after those that are expected already: it may begin now. After
+    // that comes this read, or none of that member any more.
     virtual void expect(Member, const std::string& /*file*/, uint64_t /*offset*/, size_t /*bytes*/) {}
 };
 
