@@ -74,7 +74,7 @@ void PeerSource::read(Member member, const std::string& file, uint64_t offset, v
     });
 }
 
-// What cannot be asked for now is asked for when it is read, and said then.
+// A part that cannot be asked for now is asked for when it is read, and that says why.
 void PeerSource::expect(Member member, const std::string& file, uint64_t offset, size_t bytes) {
     if (group_.peers.at(number(member)).host == own_.name || dead_.count(member) > 0) return;
     try {
