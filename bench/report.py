@@ -190,7 +190,7 @@ A mapped restart says its first line after {mapped} (budget: within 20 %).
 
 ## What missed its budget in some run
 
-{missed} More: [missed.json](../results/missed.json).
+{missed} [More](../results/missed.json).
 """
 
 
