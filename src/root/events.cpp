@@ -175,7 +175,8 @@ void Root::lost_node(int node, const tree::NodeInfo& info) {
         return fail_job(line);
     }
     if (!served) return;
-    lost([&] { losses_.daemon_gone(info.host, info.pid, info.left ? info.left_since : tree::now_ms()); });
+    const int64_t now = tree::now_ms();
+    lost([&] { losses_.daemon_gone(info.host, info.pid, info.left ? info.left_since : now, now); });
     // Its ranks go into the real MPI_Finalize by themselves, and nobody will hear of them.
     tree_.broadcast(wire::FinalizeReleased{});
 }

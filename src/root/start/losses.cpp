@@ -7,19 +7,21 @@
 
 namespace fermata::root {
 
-// The first loss is the cause of others, but for one: whoever has left by itself kills nobody. A daemon's is
-// heard of late: the launcher may have ended other nodes' ranks meanwhile.
+// The first loss is the cause of others, but for one: whoever has left by itself kills nobody.
 void Losses::note(Kind kind, const std::string& why, int rank, const std::string& host, int pid,
                   int64_t now) {
-    const bool was_before = kind == Kind::daemon && kind_ == Kind::dead && now < at_;
-    if (kind_ != Kind::none && kind_ != Kind::left && !was_before) return;
+    if (kind_ != Kind::none && kind_ != Kind::left) return;
     if (kind_ == Kind::left && kind == Kind::left) return;
     kind_ = kind;
+    at_ = now;
+    blame(why, rank, host, pid);
+}
+
+void Losses::blame(const std::string& why, int rank, const std::string& host, int pid) {
     why_ = why;
     rank_ = rank;
     host_ = host;
     pid_ = pid;
-    at_ = now;
 }
 
 void Losses::rank_gone(const Rank& rank, int64_t now) {
@@ -37,10 +39,13 @@ void Losses::rank_gone(const Rank& rank, int64_t now) {
     if (first) code_ = rank.code;
 }
 
-void Losses::daemon_gone(const std::string& host, int pid, int64_t since) {
+void Losses::daemon_gone(const std::string& host, int pid, int64_t since, int64_t now) {
     lost_hosts_.push_back(host);
-    note(Kind::daemon, fmt::format("the node daemon of {} (pid {}) is gone", host, pid), -1, host, pid,
-         since);
+    const std::string why = fmt::format("the node daemon of {} (pid {}) is gone", host, pid);
+    // The launcher may have ended other nodes' ranks before anybody heard of it. What is done about a dead
+    // rank, and when, stays as it is.
+    if (kind_ == Kind::dead && !launcher_ends_ && since < at_) return blame(why, -1, host, pid);
+    note(Kind::daemon, why, -1, host, pid, now);
 }
 
 void Losses::launcher_ended(const std::string& here, int64_t now) {

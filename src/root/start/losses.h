@@ -27,8 +27,8 @@ class Losses {
         int32_t code = -1;  // of its exit, as a shell has it; -1: nobody knows
     };
     void rank_gone(const Rank& rank, int64_t now);
-    // `since` then: it is said later.
-    void daemon_gone(const std::string& host, int pid, int64_t since);
+    // Its connection has been broken since `since`; it is given up `now`.
+    void daemon_gone(const std::string& host, int pid, int64_t since, int64_t now);
 
     // The launcher says so itself, and ends the job.
     void launcher_ends(const std::string& line, int64_t now);
@@ -70,6 +70,7 @@ class Losses {
         daemon,  // its ranks may go on
     };
     void note(Kind kind, const std::string& why, int rank, const std::string& host, int pid, int64_t now);
+    void blame(const std::string& why, int rank, const std::string& host, int pid);
     Kind kind_ = Kind::none;
     bool left_ = false;  // any
     bool said_ = false, ended_ = false, launcher_ends_ = false, ranks_ended_ = false;

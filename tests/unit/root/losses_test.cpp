@@ -24,7 +24,7 @@ TEST(Losses, NoneAtFirst) {
 TEST(Losses, ANodeIsMoreThanItsDaemon) {
     Losses soon, late, own;
     for (Losses* losses : {&soon, &late, &own}) {
-        losses->daemon_gone("node-b", 7, 5);
+        losses->daemon_gone("node-b", 7, 5, 5);
         losses->rank_gone(gone(0), 6);
         EXPECT_FALSE(losses->node());
     }
@@ -35,7 +35,7 @@ TEST(Losses, ANodeIsMoreThanItsDaemon) {
     EXPECT_FALSE(late.node());
     EXPECT_FALSE(own.node());
     Losses losses;
-    losses.daemon_gone("node-b", 7, 5);
+    losses.daemon_gone("node-b", 7, 5, 5);
     losses.rank_gone(gone(), 7);
     EXPECT_TRUE(losses.node());
     EXPECT_EQ(losses.why(), "the node daemon of node-b (pid 7) is gone");
@@ -84,15 +84,43 @@ TEST(Losses, ALauncherThatEndsTheJobHasItsTime) {
 TEST(Losses, ADaemonThatWasGoneBeforeIsTheCause) {
     Losses losses;
     losses.rank_gone(gone(137), 50);
-    losses.daemon_gone("node-b", 7, 5);
+    losses.daemon_gone("node-b", 7, 5, 5005);
     EXPECT_EQ(losses.why(), "the node daemon of node-b (pid 7) is gone");
     EXPECT_EQ(losses.suspects(), std::vector<std::string>{"node-b"});
     EXPECT_TRUE(losses.node());
     Losses later;
     later.rank_gone(gone(137), 50);
-    later.daemon_gone("node-b", 7, 51);
+    later.daemon_gone("node-b", 7, 51, 5051);
     EXPECT_EQ(later.why(), "rank 3 (pid 77 on node-a) has ended with 137");
     EXPECT_EQ(later.suspects(), (std::vector<std::string>{"node-b", "node-a"}));
+}
+
+// Only the name of the cause changes: a dead rank ends the job as soon, whatever else is lost.
+TEST(Losses, ADaemonThatIsTheCauseDelaysNothing) {
+    for (const Losses::Facts& facts : {kMpiexec, kSupervised, kOther}) {
+        const int64_t patience = facts.launcher_ends_job ? Losses::kLauncherMs : Losses::kNewsMs;
+        Losses losses;
+        losses.rank_gone(gone(137), 50);
+        losses.daemon_gone("node-b", 7, 5, 60);
+        EXPECT_EQ(losses.verdict(facts, 49 + patience), Verdict::nothing);
+        EXPECT_EQ(losses.verdict(facts, 50 + patience), Verdict::end);
+        EXPECT_TRUE(losses.killed());
+        EXPECT_EQ(losses.code(), 137);
+    }
+}
+
+TEST(Losses, TheLaunchersOwnLineStays) {
+    Losses losses;
+    losses.launcher_ends("the launcher's line", 50);
+    losses.daemon_gone("node-b", 7, 5, 60);
+    EXPECT_EQ(losses.why(), "the launcher's line");
+}
+
+TEST(Losses, ADaemonsLossCountsFromWhenItIsKnown) {
+    Losses losses;
+    losses.daemon_gone("node-b", 7, 5, 5005);
+    EXPECT_EQ(losses.verdict(kSupervised, 5004 + Losses::kLauncherOfNodeMs), Verdict::nothing);
+    EXPECT_EQ(losses.verdict(kSupervised, 5005 + Losses::kLauncherOfNodeMs), Verdict::end);
 }
 
 TEST(Losses, WhoHasLeftByItselfKillsNobody) {
@@ -110,26 +138,26 @@ TEST(Losses, WhoHasLeftByItselfKillsNobody) {
 
 TEST(Losses, ALostDaemonEndsTheJobWhereItCanGoOn) {
     Losses losses;
-    losses.daemon_gone("node-b", 5, 0);
+    losses.daemon_gone("node-b", 5, 0, 0);
     EXPECT_TRUE(losses.daemon());
     EXPECT_EQ(losses.verdict(kSupervised, 0), Verdict::nothing);
     EXPECT_EQ(losses.verdict(kSupervised, Losses::kLauncherOfNodeMs), Verdict::end);
     EXPECT_EQ(losses.rank(), -1);
     Losses alone;
-    alone.daemon_gone("node-b", 5, 0);
+    alone.daemon_gone("node-b", 5, 0, 0);
     EXPECT_EQ(alone.verdict(kMpiexec, 1'000'000), Verdict::say);
     EXPECT_NE(alone.what_it_means(kMpiexec, Verdict::say).find("no checkpoint can be taken"),
               std::string::npos);
     EXPECT_EQ(alone.verdict(kMpiexec, 2'000'000), Verdict::nothing);
     Losses other;
-    other.daemon_gone("node-b", 5, 0);
+    other.daemon_gone("node-b", 5, 0, 0);
     EXPECT_EQ(other.verdict(kOther, 0), Verdict::end);
 }
 
 TEST(Losses, TheFirstOneIsTheCause) {
     Losses losses;
     losses.rank_gone(gone(139), 0);
-    losses.daemon_gone("node-b", 5, 0);
+    losses.daemon_gone("node-b", 5, 0, 0);
     losses.rank_gone({1, 2, "node-b", 9}, 0);
     EXPECT_EQ(losses.why(), "rank 3 (pid 77 on node-a) has ended with 139");
     EXPECT_EQ(losses.code(), 139);
@@ -141,8 +169,8 @@ TEST(Losses, NodesThatMayBeGone) {
     EXPECT_TRUE(losses.suspects().empty());
     losses.rank_gone(gone(-1), 0);  // a scheduler takes a node's ranks before its daemon
     EXPECT_EQ(losses.suspects(), std::vector<std::string>{"node-a"});
-    losses.daemon_gone("node-a", 5, 0);
-    losses.daemon_gone("node-b", 6, 0);
+    losses.daemon_gone("node-a", 5, 0, 0);
+    losses.daemon_gone("node-b", 6, 0, 0);
     EXPECT_EQ(losses.suspects(), (std::vector<std::string>{"node-a", "node-b"}));
 }
 
