@@ -1,5 +1,7 @@
 #include "base/text.h"
 
+#include <sys/wait.h>
+
 #include <algorithm>
 #include <cctype>
 #include <cmath>
@@ -183,6 +185,11 @@ std::string visible(const std::string& text) {
             shown += text.substr(at, length), at += length;
     }
     return shown;
+}
+
+std::string text_of_end(int status) {
+    return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
+                               : fmt::format("exit code {}", WEXITSTATUS(status));
 }
 
 std::string shell_quoted(const std::string& word) {

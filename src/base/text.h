@@ -34,6 +34,8 @@ std::string visible(const std::string& text);
 // becomes characters for private use, U+10FF00 plus the byte.
 std::string as_utf8(const std::string& bytes);
 std::string bytes_of_utf8(const std::string& text);
+// The wait status of a child that has ended: "signal 9", "exit code 1".
+std::string text_of_end(int status);
 // For a line that a shell shall take as it is.
 std::string shell_quoted(const std::string& word);
 

@@ -2,6 +2,8 @@
 // its messages on, and what they answer back to it (Launcher::heard).
 #pragma once
 
+#include <cstddef>
+
 #include "wire/message.h"
 
 namespace fermata::launch {
@@ -14,6 +16,8 @@ class Daemons {
     virtual void broadcast(const wire::Message& message) = 0;
     // Notes how many ranks are started: so much may be said at once by this one and by those below it.
     virtual void expect(int daemon, size_t ranks) = 0;
+    // How many daemons stand right below the root, and below each of them.
+    virtual size_t width() const = 0;
     // A rank has died; `line` says which, where and of what. The other ranks' fate is decided above.
     virtual void rank_died(const std::string& line) = 0;
 };

@@ -35,7 +35,7 @@ struct LaunchPlan : Part {
     bool no_input = false;  // the launcher has none to hand on: rank 0 opens it itself
     // Another life of this job, in the same allocation: what the earlier one left may still be there.
     bool again = false;
-    // When ranks are lost the job goes on from a generation: nothing counts that the others do then.
+    // When ranks are lost the job is started again from a generation: nothing counts that the others do then.
     bool may_restart = false;
     std::vector<std::string> suspects;  // nodes that were lost, by host name
     unsigned spares = 0;                // nodes that are not used as long as enough others live

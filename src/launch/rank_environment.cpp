@@ -30,11 +30,9 @@ void set_rank_environment(const LaunchPlan& plan) {
     // Open MPI 4.1's window component ucx takes every window and, without RDMA adapters, fails to make
     // it.
     if (::access("/sys/class/infiniband", F_OK) != 0) ::setenv("OMPI_MCA_osc", "^ucx", 0);
-    // Open MPI ends ranks by SIGTERM, waits for a second on each node, one node after the other, and kills
-    // them (docs/internals/job.md).
-    if (plan.may_restart)
-        for (const char* name : {"OMPI_MCA_odls_base_sigkill_timeout", "PRTE_MCA_odls_base_sigkill_timeout"})
-            ::setenv(name, "0", 0);
+    // Open MPI 4's mpiexec ends ranks by SIGTERM, waits for a second on each node, one node after the other,
+    // and kills them (docs/internals/job.md). Open MPI 5's does not wait.
+    if (plan.may_restart) ::setenv("OMPI_MCA_odls_base_sigkill_timeout", "0", 0);
     for (const std::string& word : needed_by(plan.library)) {
         const size_t equals = word.find('=');
         ::setenv(word.substr(0, equals).c_str(), word.c_str() + equals + 1, 1);

@@ -44,11 +44,6 @@ Fd environment_for(uint32_t node, const wire::Key& key) {
     return file;
 }
 
-std::string how(int status) {
-    return WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                               : fmt::format("exit code {}", WEXITSTATUS(status));
-}
-
 }  // namespace
 
 Neighbours::~Neighbours() {
@@ -101,8 +96,8 @@ void Neighbours::serve() {
         const ssize_t n = ::read(one.said.get(), said.data(), said.size());
         said.resize(n > 0 ? static_cast<size_t>(n) : 0);
         while (!said.empty() && said.back() == '\n') said.pop_back();
-        up_(wire::NotStarted{
-            one.node, fmt::format("{}: {}{}{}", one.words, how(status), said.empty() ? "" : ": ", said)});
+        up_(wire::NotStarted{one.node, fmt::format("{}: {}{}{}", one.words, text_of_end(status),
+                                                   said.empty() ? "" : ": ", said)});
         return true;
     });
 }

@@ -17,6 +17,7 @@ class Daemons : public launch::Daemons {
     void send(int daemon, const wire::Message& message) override { tree_.send(daemon, message); }
     void broadcast(const wire::Message& message) override { tree_.broadcast(message); }
     void expect(int daemon, size_t ranks) override { tree_.allow(daemon, static_cast<uint32_t>(ranks)); }
+    size_t width() const override { return tree_.radix(); }
     void rank_died(const std::string& line) override { on_death_(line); }
 
   private:

@@ -29,6 +29,7 @@ class Tree {
     Tree(const wire::Key& key, Manners manners);
 
     uint16_t port() const { return links_.port(); }
+    size_t radix() const { return manners_.radix; }
     // Handlers are called from serve(). A message comes from the child of the root whose subtree it is of.
     std::function<void(int child, const wire::Message& message)> on_message;
     // The roll is called, for this reason: one line. The answers of the root's children count no more; they

@@ -1,15 +1,8 @@
 #include "launch/own/fan.h"
 
 #include <algorithm>
-#include <cstdlib>
 
 namespace fermata::launch::own {
-
-size_t Fan::width() {
-    const char* given = std::getenv("FERMATA_TREE_RADIX");
-    const long number = given ? std::strtol(given, nullptr, 10) : 0;
-    return number > 0 ? static_cast<size_t>(number) : 64;
-}
 
 std::vector<uint32_t> Fan::part(size_t begin) const {
     const size_t from = std::min(begin, nodes_.size()), to = std::min(begin + width_, nodes_.size());

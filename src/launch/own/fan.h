@@ -15,8 +15,6 @@ class Fan {
     // `nodes`: numbers of the launcher's list.
     Fan(std::vector<uint32_t> nodes, size_t width)
         : nodes_(std::move(nodes)), width_(width > 0 ? width : 1) {}
-    // As wide as the tree of the daemons.
-    static size_t width();
 
     std::vector<uint32_t> by_root() const { return part(0); }
     std::vector<uint32_t> by(uint32_t node) const;

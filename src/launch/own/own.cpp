@@ -138,7 +138,7 @@ void Own::start_daemons() {
         else
             others.push_back(node);
     }
-    fan_ = Fan(std::move(others), Fan::width());
+    fan_ = Fan(std::move(others), daemons_->width());
     for (uint32_t node : fan_.by_root()) starters_.by_ssh(node, nodes_[node].name);
 }
 

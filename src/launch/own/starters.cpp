@@ -15,6 +15,7 @@
 #include "base/error.h"
 #include "base/naps.h"
 #include "base/process_limits.h"
+#include "base/text.h"
 #include "launch/own/usable.h"
 #include "launch/rank_environment.h"
 
@@ -32,13 +33,6 @@ std::vector<char*> pointers(const std::vector<std::string>& words) {
     return list;
 }
 
-// What a shell on the other host reads as this word.
-std::string quoted(const std::string& word) {
-    std::string text = "'";
-    for (char c : word) text += c == '\'' ? std::string("'\\''") : std::string(1, c);
-    return text + "'";
-}
-
 // This process's environment, as noded --environment reads it.
 void write_environment(int file) {
     for (char** one = environ; one && *one; ++one) {
@@ -51,7 +45,7 @@ void write_environment(int file) {
 std::string noded(const LaunchPlan& plan) { return plan.environment.at("FERMATA_NODED"); }
 
 std::string command_for(const LaunchPlan& plan) {
-    return fmt::format("exec {} --environment", quoted(noded(plan)));
+    return fmt::format("exec {} --environment", shell_quoted(noded(plan)));
 }
 
 }  // namespace
@@ -129,9 +123,7 @@ std::optional<std::string> Starters::failure() {
         if (::waitpid(one.pid, &status, WNOHANG) != one.pid) return false;
         bool well = one.returns && WIFEXITED(status) && WEXITSTATUS(status) == 0;
         if (!well && !line)
-            line = fmt::format("{} has ended ({}: {})", one.what, one.words,
-                               WIFSIGNALED(status) ? fmt::format("signal {}", WTERMSIG(status))
-                                                   : fmt::format("exit code {}", WEXITSTATUS(status)));
+            line = fmt::format("{} has ended ({}: {})", one.what, one.words, text_of_end(status));
         return true;
     });
     return line;

@@ -15,6 +15,7 @@ class NoDaemons : public Daemons {
     void send(int via, const wire::Message& message) override { sent.emplace_back(via, message); }
     void broadcast(const wire::Message& message) override { told.push_back(message); }
     void expect(int, size_t) override {}
+    size_t width() const override { return 64; }
     void rank_died(const std::string& line) override { deaths.push_back(line); }
 
     std::vector<std::pair<int, wire::Message>> sent;
