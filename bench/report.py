@@ -188,9 +188,9 @@ A mapped restart says its first line after {mapped} (budget: within 20 %).
 
 {sizes}
 
-## What missed its budget in some run
+## What missed its budget in [some run](../results/missed.json)
 
-{missed} [More](../results/missed.json).
+{missed}
 """
 
 
