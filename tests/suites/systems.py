@@ -1,5 +1,5 @@
 #!/usr/bin/env python3
-"""Other systems than this machine's, each in a directory made by debootstrap, and generations that move between them. As root,
+"""Other systems than this machine's, each in a directory made by the package debootstrap, and generations that move between them. As root,
 with the network.
 
     tests/suites/systems.py make trixie|sid            the system, what tools/setup installs, this tree's HEAD, built

@@ -187,9 +187,10 @@ bool Own::heard(const wire::Message& message) {
     } else if (auto* taken = std::get_if<wire::InputTaken>(&message)) {
         feed_.taken(taken->bytes, taken->closed);
     } else if (auto* aborted = std::get_if<wire::Aborted>(&message)) {
-        if (!failed_)
-            failed(aborted->code, fmt::format("rank {} on {} called MPI_Abort with {}", aborted->rank,
-                                              aborted->host, aborted->code));
+        cause_.aborted(aborted->rank,
+                       {aborted->code, fmt::format("rank {} on {} called MPI_Abort with {}", aborted->rank,
+                                                   aborted->host, aborted->code)},
+                       monotonic_ms());
     } else {
         return false;
     }
@@ -327,6 +328,7 @@ void Own::rank_ended(const wire::RankEnded& said) {
     std::string line = fmt::format("rank {} on {} (pid {}) {}", said.rank, said.host, said.pid,
                                    why.empty() ? "has ended" : why);
     int code = code_of(said.status);
+    if (!why.empty() && !cause_.is_news(said.rank)) return;
     if (!why.empty()) return failed(code != 0 ? code : 1, line);
     if (auto rank = Rank::of(said.rank)) out_of_fences(*rank, line);
 }
@@ -338,6 +340,7 @@ void Own::out_of_fences(Rank rank, const std::string& line) {
 }
 
 void Own::failed(int code, const std::string& line) {
+    cause_.told();
     if (!failed_) failed_ = code;
     if (!ending_) daemons_->rank_died(line);
 }
@@ -362,6 +365,7 @@ std::optional<int> Own::ended() {
         over_ = true;
     }
     bool none_runs = std::all_of(nodes_.begin(), nodes_.end(), [](auto& node) { return node.running == 0; });
+    if (auto abort = cause_.due(monotonic_ms(), none_runs)) failed(abort->code, abort->line);
     if (launched_ ? none_runs && output_.empty() && error_.empty() : ending_) over_ = true;
     if (!over_) return std::nullopt;
     if (!launched_ && !failed_) failed_ = 128 + SIGTERM;

@@ -9,6 +9,7 @@
 #include <vector>
 
 #include "launch/launcher.h"
+#include "launch/own/cause.h"
 #include "launch/own/fan.h"
 #include "launch/own/feed.h"
 #include "launch/own/hosts.h"
@@ -99,6 +100,7 @@ class Own : public Launcher {
     int64_t kill_at_ = 0;        // ms: what runs then is killed; 0 = nothing is to end
     bool ending_ = false;        // ranks that end now do so because they were told to
     std::optional<int> failed_;  // exit code of the first failure
+    Cause cause_;
     bool over_ = false;
 };
 

@@ -3,7 +3,9 @@
 #include <gtest/gtest.h>
 #include <signal.h>
 
+#include <chrono>
 #include <cstdlib>
+#include <thread>
 
 #include "launch/own/own.h"
 
@@ -51,6 +53,17 @@ class OwnMoves : public testing::Test {
         own->heard(wire::AskRank{0, 0, 1, rank});
         return daemons.sent.empty() ? -1 : daemons.sent.back().first;
     }
+    static int home(int32_t rank) { return rank < 2 ? 7 : 8; }
+    static wire::RankEnded killed(int32_t rank) {
+        return {rank, 10, "x", SIGKILL, wire::RankEnd::running, home(rank)};
+    }
+    // The end of a process whose library has aborted.
+    static wire::RankEnded left(int32_t rank) {
+        return {rank, 10, "x", 14 << 8, wire::RankEnd::running, home(rank)};
+    }
+    static wire::RankEnded well(int32_t rank) {
+        return {rank, 10, "x", 0, wire::RankEnd::finalized, home(rank)};
+    }
     static wire::RankEnded ended(int32_t rank) { return {rank, 10, "x", 0, wire::RankEnd::finalized, 7}; }
 
     NoDaemons daemons;
@@ -92,6 +105,40 @@ TEST_F(OwnMoves, ANodeWithARankThatHasNotMovedIs) {
     own->heard(ended(1));
     own->heard(ended(2));
     EXPECT_EQ(own->ended(), 128 + SIGKILL);
+}
+
+// Open MPI 5's libraries abort when a peer is gone, and may be heard before the peer's end.
+TEST_F(OwnMoves, AnAbortWaitsForItsCause) {
+    own->heard(wire::Aborted{1, "x", 14, ""});
+    own->heard(left(1));
+    EXPECT_FALSE(own->ended());
+    EXPECT_TRUE(daemons.deaths.empty());
+    own->heard(killed(3));
+    own->heard(wire::Aborted{0, "x", 14, ""});
+    own->heard(left(0));
+    own->heard(well(2));
+    EXPECT_EQ(own->ended(), 128 + SIGKILL);
+    ASSERT_EQ(daemons.deaths.size(), 1u);
+    EXPECT_TRUE(daemons.deaths[0].starts_with("rank 3 on x (pid 10) was killed by signal 9"));
+}
+
+TEST_F(OwnMoves, AnAbortWithoutACauseIsToldAMomentLater) {
+    own->heard(wire::Aborted{1, "x", 14, ""});
+    EXPECT_FALSE(own->ended());
+    EXPECT_TRUE(daemons.deaths.empty());
+    std::this_thread::sleep_for(std::chrono::milliseconds(Cause::kMomentMs + 10));
+    EXPECT_FALSE(own->ended()) << "others run still";
+    ASSERT_EQ(daemons.deaths.size(), 1u);
+    EXPECT_EQ(daemons.deaths[0], "rank 1 on x called MPI_Abort with 14");
+    for (int32_t rank : {0, 1, 2, 3}) own->heard(killed(rank));
+    EXPECT_EQ(own->ended(), 14);
+}
+
+TEST_F(OwnMoves, AnAbortIsTheCauseWhereNobodyIsLeft) {
+    own->heard(wire::Aborted{1, "x", 14, ""});
+    for (int32_t rank : {0, 1, 2, 3}) own->heard(rank == 1 ? left(1) : well(rank));
+    EXPECT_EQ(own->ended(), 14);
+    EXPECT_EQ(daemons.deaths.size(), 1u);
 }
 
 // A fence counts ranks, wherever they are: all of one node's part.
