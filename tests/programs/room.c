@@ -1,6 +1,7 @@
 /* What a program does to the room that the kernel gives it, before and after MPI_Init, then goes on with MPI.
  *
  *   room stack           raises RLIMIT_STACK and needs it; held deep down
+ *   room grows           the same, and the stack grows until it goes on, or for a second or two
  *   room close WAY       closes what it does not know of: range, unshare, from, loop, listed, raw, nothing */
 #define _GNU_SOURCE
 #include <dirent.h>
@@ -12,10 +13,31 @@
 
 #include "hold.h"
 
+static int grows;
+
+static int creep(int k) {
+    volatile char page[4096];
+    page[0] = (char)k;
+    if (k == 0 || access(getenv("HOLD_FILE"), F_OK) == 0) return 0;
+    usleep(100);
+    return creep(k - 1) + (page[0] == (char)k);
+}
+
+static void hold_and_grow(void) {
+    int rank;
+    MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+    MPI_Barrier(MPI_COMM_WORLD);
+    if (getenv("HOLD_FILE") == NULL) return;
+    if (rank == 0) puts("READY"), fflush(stdout);
+    if (creep(8000) < 0) exit(4);
+    hold_here(0);
+}
+
 static int down(int k) {
     volatile char room[1 << 20];
     room[0] = (char)k;
-    if (k == 0) hold();
+    if (k == 0 && grows) hold_and_grow();
+    if (k == 0 && !grows) hold();
     return k ? down(k - 1) + (room[0] == (char)k) : 0;
 }
 
@@ -23,11 +45,13 @@ static void stack(int* argc, char*** argv) {
     struct rlimit limit = {64 << 20, RLIM_INFINITY};
     CHECK(setrlimit(RLIMIT_STACK, &limit) == 0);
     MPI_Init(argc, argv);
-    int deep = down(40);
+    const int first = grows ? 20 : 40; /* where it grows in pages, these need room, too */
+    int deep = down(first);
+    grows = 0;
     limit.rlim_cur = 128 << 20;
     CHECK(setrlimit(RLIMIT_STACK, &limit) == 0);
     deep += down(100);
-    CHECK(deep == 140);
+    CHECK(deep == 100 + first);
 }
 
 /* All above standard error, as libraries and daemons do it; natively MPI does not survive it. */
@@ -82,7 +106,8 @@ static void closing(int* argc, char*** argv) {
 
 int main(int argc, char** argv) {
     if (argc < 2) return 2;
-    if (!strcmp(argv[1], "stack"))
+    grows = !strcmp(argv[1], "grows");
+    if (grows || !strcmp(argv[1], "stack"))
         stack(&argc, &argv);
     else
         closing(&argc, &argv);

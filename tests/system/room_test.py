@@ -27,6 +27,7 @@ def life(cwd, mpi, program, same):
 
 
 def stack(cwd, mpi):
+    life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "grows"], ["grows"])
     life(cwd, mpi, [PROGRAMS / f"room.{mpi}", "stack"], ["stack"])
     # What is mapped when it is touched ends where it ended.
     with Job.restart(cwd, mpi=mpi, extra=["--mapped"], env=dict(os.environ, HOLD_FILE=str(cwd / "go"))) as job:
