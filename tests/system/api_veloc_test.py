@@ -39,7 +39,8 @@ def walks(cwd, options):
         whole = mpiexec(mpi, 2, program, config, how, 60, cwd=cwd)
         said(whole, 0, "from 0\n", "end ")
         fresh(cwd)
-        check(mpiexec(mpi, 2, program, config, how, "35k", cwd=cwd).returncode != 0, "nobody died")
+        # Not by the exit code: MPICH 4.2.1's mpiexec says 0 now and then when ranks are killed.
+        check("end " not in mpiexec(mpi, 2, program, config, how, "35k", cwd=cwd).stdout, "nobody died")
         run = mpiexec(mpi, 2, program, config, how, 60, cwd=cwd)
         said(run, 0, "from 30\n", re.search(r"end \S+", whole.stdout)[0])
         check(not list((cwd / "scratch").iterdir()), f"left in scratch: {list((cwd / 'scratch').iterdir())}")
