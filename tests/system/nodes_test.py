@@ -256,7 +256,10 @@ def daemon_dies(cluster, mpi, rng):
             else:
                 said = job.ask("checkpoint", "--timeout", "20s")
                 check(said.returncode != 0 and "node daemon" in said.stderr, f"{said.returncode}: {said.stderr}")
-                same(job.finish(), wanted, f"moment {moment}, not disturbed")
+                # Open MPI 5's mpiexec exits with 0 when a node is lost, too: near the job's end nobody can tell the two.
+                hides = mpi == "openmpi" and harness.version(mpi) >= (5,)
+                check(job.end() == 0 or hides and job.process.returncode == 1, f"{job.process.returncode}: {job.errors()}")
+                same(job.lines(), wanted, f"moment {moment}, not disturbed")
         for node in cluster.nodes:
             node.empty()
         with cluster.restart(mpi, 2, ((0,), (0, 1))[moment % 2]) as job:

@@ -195,7 +195,8 @@ def plugin(cwd):
     def left_alone(*options, **variables):
         (cwd / "words").unlink(missing_ok=True)
         with ByPlugin(place, *options, program=["sh", "-c", "exit 3"], **variables) as job:
-            job.finish(expected=3)
+            # MPICH 4.2.1's mpiexec, which stands for srun, has ended by SIGPIPE once where its ranks end at once.
+            check(job.end() in (3, 141), f"{job.process.returncode}: {job.errors()}")
         check("--" not in place.words(), f"srun was given {place.words()}")
 
     for options in ([], ["--fermata=off"], ["--pty"]):
