@@ -48,7 +48,8 @@ def walks(cwd, options):
         check(len(kept) == 2, f"max_versions = 2, and there are {kept}")
         listed = subprocess.run([FERMATA, "list", "--ckpt-dir", "persistent/walk"], cwd=cwd, text=True, stdout=subprocess.PIPE, check=True, timeout=60)
         said(listed, 0, "own state, step 60")
-    said(mpiexec("mpich", 3, PROGRAMS / "veloc.mpich", "veloc.cfg", "mem", 60, cwd=cwd), 3, "there are other ranks now")
+    # MPICH 4.2.1's mpiexec loses last words of ranks that end at once.
+    said(mpiexec("openmpi", 3, PROGRAMS / "veloc.openmpi", "veloc.cfg", "mem", 60, cwd=cwd), 3, "there are other ranks now")
 
 
 def bad(cwd, options):
