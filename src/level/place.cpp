@@ -8,6 +8,7 @@
 #include <cstdlib>
 #include <utility>
 
+#include "base/control_groups.h"
 #include "base/error.h"
 #include "base/fd.h"
 #include "store/remove.h"
@@ -62,23 +63,6 @@ std::optional<uint64_t> number_after(const std::string& text, const std::string&
     auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
     if (error != std::errc{}) return {};
     return value;
-}
-
-// Room in all control groups above this process that have a limit.
-uint64_t room_in_groups() {
-    uint64_t room = UINT64_MAX;
-    const std::string own = text_of("/proc/self/cgroup");
-    const size_t at = own.find("0::/");
-    if (at == std::string::npos) return room;
-    std::string group = own.substr(at + 3, own.find('\n', at) - at - 3);
-    while (!group.empty()) {
-        const std::string directory = "/sys/fs/cgroup" + group;
-        auto limit = number_after(text_of(directory + "/memory.max"), "");
-        auto used = number_after(text_of(directory + "/memory.current"), "");
-        if (limit && used) room = std::min(room, *limit > *used ? *limit - *used : 0);
-        group.resize(group == "/" ? 0 : group.rfind('/'));
-    }
-    return room;
 }
 
 }  // namespace
@@ -156,9 +140,10 @@ std::vector<NodeFolder> find_here(uint64_t job, Generation generation) {
 uint64_t room_in_memory(const files::Folder& folder) {
     const std::string machine = text_of("/proc/meminfo");
     const uint64_t all = number_after(machine, "MemTotal:").value_or(0) << 10;
-    uint64_t room = number_after(machine, "MemAvailable:").value_or(0) << 10;
-    room = std::min({room, room_in_groups(), file_system_of(folder).free});
-    return without_reserve(room, all);
+    const uint64_t room = number_after(machine, "MemAvailable:").value_or(0) << 10;
+    // A group may have a small part of a large machine: of that, too, only a part is left for others.
+    return std::min(without_reserve(std::min(room, file_system_of(folder).free), all),
+                    room_in_groups(kReserveParts));
 }
 
 uint64_t room_in(Medium medium, const files::Folder& folder) {

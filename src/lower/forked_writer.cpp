@@ -13,7 +13,9 @@
 #include <algorithm>
 #include <charconv>
 
+#include "base/control_groups.h"
 #include "base/error.h"
+#include "base/proc_text.h"
 #include "base/sys.h"
 #include "base/text.h"
 #include "split/fds/descriptors.h"
@@ -52,28 +54,9 @@ uint64_t number_after(const std::string& text, const std::string& name, uint64_t
     return value;
 }
 
-uint64_t number_in(const std::string& path, uint64_t fallback) {
-    try {
-        return number_after(read_file(path), "", fallback);
-    } catch (const Error&) {
-        return fallback;
-    }
-}
-
 uint64_t available_memory() {
-    uint64_t free = UINT64_MAX;
-    try {
-        free = number_after(read_file("/proc/meminfo"), "MemAvailable:", UINT64_MAX >> 10) << 10;
-        std::string group = read_file("/proc/self/cgroup");
-        if (size_t at = group.find("0::/"); at != std::string::npos) {
-            std::string directory = "/sys/fs/cgroup" + group.substr(at + 3, group.find('\n', at) - at - 3);
-            uint64_t limit = number_in(directory + "/memory.max", UINT64_MAX);
-            uint64_t used = number_in(directory + "/memory.current", 0);
-            if (limit != UINT64_MAX) free = std::min(free, limit > used ? limit - used : 0);
-        }
-    } catch (const Error&) {
-    }
-    return free;
+    const uint64_t free = number_after(read_proc("/proc/meminfo"), "MemAvailable:", UINT64_MAX >> 10) << 10;
+    return std::min(free, room_in_groups(0));
 }
 
 }  // namespace
