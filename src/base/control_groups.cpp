@@ -25,7 +25,7 @@ std::optional<uint64_t> number_in(const std::string& path) {
     return value;
 }
 
-// Of a line "key 123"; 0: there is none.
+// Gives the number of a line "key 123", 0 where there is none.
 uint64_t number_of(const std::string& text, const std::string& key) {
     std::istringstream lines(text);
     std::string name;
@@ -48,7 +48,7 @@ uint64_t room_in(const std::string& directory, const Names& names, uint64_t kept
     return without(most, without(*used, without(files, part(names.dirty) + part(names.writeback))));
 }
 
-// What controllers a line of /proc/self/cgroup is of: none is all of version 2.
+// Gives null for lines of /proc/self/cgroup that are not of memory; version 2 has one without controllers.
 const Names* names_of(const std::string& controllers) {
     if (controllers.empty()) return &kSecond;
     return ("," + controllers + ",").find(",memory,") == std::string::npos ? nullptr : &kFirst;

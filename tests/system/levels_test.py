@@ -426,6 +426,38 @@ def no_memory(bench):
         job.finish()
 
 
+def small_group(bench):
+    """A control group without room for a second generation: it goes to files, and nobody is killed for it."""
+    old = pathlib.Path("/sys/fs/cgroup/memory")
+    group = (old if old.exists() else old.parent) / f"fermata-levels-{os.getpid()}"
+    limit = group / ("memory.limit_in_bytes" if old.exists() else "memory.max")
+    try:
+        group.mkdir()
+    except OSError:
+        return "no control groups here"
+    try:
+        if not limit.exists():
+            return "no memory controller here"
+        bench.program[2] = 48
+        bench.env["STEADY_PAUSE"] = "15000"
+        bench.wanted = harness.native(bench.program, RANKS, bench.mpi, bench.cwd)
+        with bench.run("memory 1.5s", on=["sh", "-c", f'echo $$ > {group}/cgroup.procs && exec "$@"', "sh"]) as job:
+            bench.committed(job, "memory")
+            has = dict(line.split() for line in (group / "memory.stat").read_text().splitlines())
+            used = sum(int(has.get(name, 0)) for name in ("anon", "rss", "shmem"))
+            limit.write_text(str(used + RANKS * (bench.program[2] << 20) // 2))
+            bench.committed(job, "files")
+            bench.ends_as_wanted(job.finish())
+            check("goes to files, not to memory" in job.errors(), job.errors())
+    finally:
+        end = time.monotonic() + 10
+        while group.exists() and time.monotonic() < end:
+            try:
+                group.rmdir()
+            except OSError:
+                time.sleep(0.05)
+
+
 def left_behind(bench):
     """What a dead job has left goes at the next start, once nobody would go on from it."""
     with bench.run("memory 0.2s") as job:
@@ -532,7 +564,7 @@ def node_dies(cwd, mpi, seed):
                 check(not left.stdout, f"left on {node.name}: {left.stdout}")
 
 
-CASES = {f.__name__: f for f in (rank_dies, mapped, used_again, copied, root_dies, daemon_dies, left_over, byte_flips, compared, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, left_behind,
+CASES = {f.__name__: f for f in (rank_dies, mapped, used_again, copied, root_dies, daemon_dies, left_over, byte_flips, compared, cut_file, missing_file, mended, planned, given_up, stopped, no_memory, small_group, left_behind,
                                  moments)}
 CASES["node_dies"] = None
 
