@@ -233,6 +233,20 @@ def killed_and_nobody_says_so(p):
 
 
 @case
+def restart_that_is_said_to_have_ended(p):
+    """A launcher that exits with 0 although its ranks have not come back: a failure, and the generation goes on later."""
+    job = p.job("-n", 2)
+    good(p.call("checkpoint", "--stop"))
+    job.communicate(timeout=PATIENCE)
+    job = p.job("--restart", wait=False, FAKE_MPIEXEC_FAILS="1", FAKE_MPIEXEC_IS_GLAD="1")
+    out, err = job.communicate(timeout=PATIENCE)
+    assert job.returncode == 1 and err.splitlines()[-1].endswith("had not gone on from gen-000001 yet: restart it again"), (job.returncode, err)
+    out, _ = p.end(p.job("--restart"), 0)
+    assert out == "finished, count 1\n", out
+    p.nothing_left()
+
+
+@case
 def stopped_and_nobody_is_lost(p):
     """Ranks of a job that is stopped are killed, too, and there is nothing to say of it."""
     job = p.job("-n", 2, FAKE_MPIEXEC_IS_GLAD="1")
