@@ -190,8 +190,7 @@ def fetched(mpi):
                 (cwd / name).write_text("")
         go("BEGIN", "FETCH", "GO")
         words = [PROGRAMS / f"fetched.{mpi}", cwd]
-        # MPICH's mpiexec puts lines of two ranks into each other now and then (4.0.2).
-        native, = re.findall("fetched [0-9a-f]{16}", "\n".join(harness.native(words, RANKS, mpi, cwd)))
+        native = harness.native(words, RANKS, mpi, cwd)
         for name in ("BEGIN", "FETCH", "GO"):
             (cwd / name).unlink()
         with Job.run(words, RANKS, cwd, mpi=mpi, extra=["--launcher", "own", "--replicas", "1-1"]) as job:
@@ -206,7 +205,7 @@ def fetched(mpi):
             os.kill(daemon, signal.SIGCONT)
             go("GO")
             lines = job.finish()
-            check(sorted(lines) == ["SENT", native], f"{lines}, natively {native}\n{job.errors()}")
+            check(sorted(lines) == sorted(native), f"{lines}, natively {native}\n{job.errors()}")
             check(len(MASKED.findall(job.errors())) == 1, job.errors())
 
 
