@@ -114,7 +114,7 @@ int Root::run(launch::Launcher& launcher, Beside* beside) {
     // That mpiexec has said nothing. Ranks of a job that was stopped are gone, too.
     if (launcher_end_ == 0 && (node_is_lost() || losses_.killed()) && why_it_ended() == losses_.why())
         say(losses_.why());
-    else if (launcher_end_ == 0 && never_went_on() && !fatal_ && !cancelled_)
+    else if (never_went_on())
         say(why_it_ended());
     note_end();
     note(journal::Kind::end, {{"code", exit_code()},
@@ -208,9 +208,14 @@ bool Root::hides_lost_nodes() const {
 
 // MPICH's mpiexec may exit with 0 when a signal has ended it, and does when ranks leave without MPI_Finalize.
 bool Root::came_to_its_end() const {
-    bool no_program = start_.ranks() == 0 && !settings_.restored;
+    bool no_program = start_.ranks() == 0;
     const bool unseen = losses_.daemon() && !node_is_lost();
     return signals_seen_.to_end == 0 && (finalize_released_ || no_program || unseen);
+}
+
+bool Root::never_went_on() const {
+    return launcher_end_ == 0 && settings_.restored && !running_ && !fatal_ && !cancelled_ &&
+           signals_seen_.to_end == 0;
 }
 
 int Root::exit_code() const {
@@ -222,7 +227,7 @@ int Root::exit_code() const {
     // Open MPI 5's mpiexec ends the ranks that are left when a node is lost, and exits with 0; MPICH 4.2.1's
     // does so now and then when one was killed.
     if (code == 0 && (node_is_lost() || losses_.killed()) && !finalize_released_) return losses_.code();
-    if (code == 0 && never_went_on()) return signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : 1;
+    if (never_went_on()) return 1;
     return code == 0 && signals_seen_.to_end != 0 ? 128 + signals_seen_.to_end : code;
 }
 
@@ -233,9 +238,10 @@ std::string Root::why_it_ended() const {
     if (signals_seen_.to_end != 0) return fmt::format("signal {}", signals_seen_.to_end);
     if (stopped_by_program()) return "saved by the program itself and stopped";
     if (exit_code() != 0 && losses_.any()) return losses_.why();
-    if (launcher_end_ == 0 && never_went_on())
+    if (never_went_on())
         return fmt::format(
-            "mpiexec says that the job has ended well, but it had not gone on from {} yet: restart it again",
+            "the launcher says that the job has ended well, but it had not gone on from {} yet: restart it "
+            "again",
             settings_.restored.name());
     if (exit_code() != 0) return fmt::format("the launcher has ended with {}", exit_code());
     return {};

@@ -99,8 +99,8 @@ class Root {
     bool hides_lost_nodes() const;
     bool node_is_lost() const { return hides_lost_nodes_ && losses_.node(); }
     bool came_to_its_end() const;
-    // A restart that is over before all ranks were back.
-    bool never_went_on() const { return settings_.restored && !running_ && !finalize_released_; }
+    // The launcher says that all is well, of a restart whose ranks were not all back.
+    bool never_went_on() const;
     void note_end();
     void watch_start();
     void watch_losses();
