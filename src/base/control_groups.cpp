@@ -1,8 +1,6 @@
 #include "base/control_groups.h"
 
 #include <algorithm>
-#include <charconv>
-#include <optional>
 #include <sstream>
 
 #include "base/proc_text.h"
@@ -17,14 +15,6 @@ constexpr Names kSecond = {"", "memory.max", "memory.current", "", "file_dirty",
 constexpr Names kFirst = {"/memory", "memory.limit_in_bytes", "memory.usage_in_bytes",
                           "total_",  "total_dirty",           "total_writeback"};
 
-std::optional<uint64_t> number_in(const std::string& path) {
-    const std::string text = read_proc(path);
-    uint64_t value = 0;
-    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (error != std::errc{}) return {};
-    return value;
-}
-
 // Gives the number of a line "key 123", 0 where there is none.
 uint64_t number_of(const std::string& text, const std::string& key) {
     std::istringstream lines(text);
@@ -37,7 +27,8 @@ uint64_t number_of(const std::string& text, const std::string& key) {
 uint64_t without(uint64_t from, uint64_t what) { return from > what ? from - what : 0; }
 
 uint64_t room_in(const std::string& directory, const Names& names, uint64_t kept) {
-    const auto limit = number_in(directory + names.limit), used = number_in(directory + names.used);
+    const auto limit = number_at_start(read_proc(directory + names.limit)),
+               used = number_at_start(read_proc(directory + names.used));
     if (!limit || !used) return UINT64_MAX;
     const std::string parts = read_proc(directory + "memory.stat");
     const auto part = [&](const std::string& name) { return number_of(parts, name); };

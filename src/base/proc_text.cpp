@@ -3,6 +3,8 @@
 #include <fcntl.h>
 #include <unistd.h>
 
+#include <charconv>
+
 namespace fermata {
 
 std::string read_proc(const std::string& path) {
@@ -25,6 +27,13 @@ std::string field(const std::string& text, const std::string& key) {
     size_t begin = text.find_first_not_of(" \t", at);
     if (begin == std::string::npos || begin >= end) return {};
     return text.substr(begin, end - begin);
+}
+
+std::optional<uint64_t> number_at_start(const std::string& text) {
+    uint64_t value = 0;
+    auto [end, error] = std::from_chars(text.data(), text.data() + text.size(), value);
+    if (error != std::errc{}) return {};
+    return value;
 }
 
 }  // namespace fermata

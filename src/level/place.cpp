@@ -4,13 +4,13 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 #include <cstdlib>
 #include <utility>
 
 #include "base/control_groups.h"
 #include "base/error.h"
 #include "base/fd.h"
+#include "base/proc_text.h"
 #include "store/remove.h"
 
 namespace fermata::level {
@@ -45,24 +45,9 @@ std::string user_name(Medium medium) {
 }
 std::string job_name(uint64_t job) { return fmt::format("{:016x}", job); }
 
-std::string text_of(const std::string& path) {
-    try {
-        return read_file(path);
-    } catch (const Error&) {
-        return {};
-    }
-}
-
-// "MemAvailable:   123 kB" and the like; "" as name: the first number.
-std::optional<uint64_t> number_after(const std::string& text, const std::string& name) {
-    size_t at = text.find(name);
-    if (at == std::string::npos) return {};
-    at = text.find_first_not_of(" \t", at + name.size());
-    if (at == std::string::npos) return {};
-    uint64_t value = 0;
-    auto [end, error] = std::from_chars(text.data() + at, text.data() + text.size(), value);
-    if (error != std::errc{}) return {};
-    return value;
+// Gives bytes, of a line "MemAvailable:   123 kB"; 0 where there is none.
+uint64_t bytes_of(const std::string& text, const std::string& key) {
+    return number_at_start(field(text, key)).value_or(0) << 10;
 }
 
 }  // namespace
@@ -138,9 +123,9 @@ std::vector<NodeFolder> find_here(uint64_t job, Generation generation) {
 }
 
 uint64_t room_in_memory(const files::Folder& folder) {
-    const std::string machine = text_of("/proc/meminfo");
-    const uint64_t all = number_after(machine, "MemTotal:").value_or(0) << 10;
-    const uint64_t room = number_after(machine, "MemAvailable:").value_or(0) << 10;
+    const std::string machine = read_proc("/proc/meminfo");
+    const uint64_t all = bytes_of(machine, "MemTotal");
+    const uint64_t room = bytes_of(machine, "MemAvailable");
     // A group may have a small part of a large machine: of that, too, only a part is left for others.
     return std::min(without_reserve(std::min(room, file_system_of(folder).free), all),
                     room_in_groups(kReserveParts));
@@ -153,10 +138,9 @@ uint64_t room_in(Medium medium, const files::Folder& folder) {
 }
 
 uint64_t memory_of_process(int pid) {
-    const std::string status = text_of(fmt::format("/proc/{}/status", pid));
+    const std::string status = read_proc(fmt::format("/proc/{}/status", pid));
     uint64_t sum = 0;
-    for (const char* part : {"RssAnon:", "RssShmem:", "VmSwap:"})
-        sum += number_after(status, part).value_or(0) << 10;
+    for (const char* part : {"RssAnon", "RssShmem", "VmSwap"}) sum += bytes_of(status, part);
     return sum;
 }
 

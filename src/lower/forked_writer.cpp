@@ -11,7 +11,6 @@
 #include <unistd.h>
 
 #include <algorithm>
-#include <charconv>
 
 #include "base/control_groups.h"
 #include "base/error.h"
@@ -43,19 +42,9 @@ constexpr int kPidfd = 3;  // P_PIDFD of newer headers
     for (;;) sys(SYS_exit_group, 0);
 }
 
-// "MemAvailable:   123 kB" and the like; `fallback` when there is none.
-uint64_t number_after(const std::string& text, const std::string& name, uint64_t fallback) {
-    size_t at = name.empty() ? 0 : text.find(name);
-    if (at == std::string::npos) return fallback;
-    at = text.find_first_of("0123456789", at + name.size());
-    if (at == std::string::npos) return fallback;
-    uint64_t value = fallback;
-    std::from_chars(text.data() + at, text.data() + text.size(), value);
-    return value;
-}
-
 uint64_t available_memory() {
-    const uint64_t free = number_after(read_proc("/proc/meminfo"), "MemAvailable:", UINT64_MAX >> 10) << 10;
+    const uint64_t free =
+        number_at_start(field(read_proc("/proc/meminfo"), "MemAvailable")).value_or(UINT64_MAX >> 10) << 10;
     return std::min(free, room_in_groups(0));
 }
 

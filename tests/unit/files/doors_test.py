@@ -71,7 +71,6 @@ ALLOWED = {
     "noded/copies_elsewhere.cpp": KERNEL,
     "noded/node_copies.cpp": KERNEL + "; memory of a rank's process",
     "pmi/helper/main.cpp": "a directory of its own in the node daemon's run directory, 0700 and this user's",
-    "level/place.cpp": KERNEL,
     "level/domains.cpp": "a file that the user names, read whole",
     "lower/cpu.cpp": KERNEL,
     "lower/forked_writer.cpp": KERNEL,
