@@ -10,6 +10,7 @@ import pathlib
 import random
 import shutil
 import signal
+import sys
 import tempfile
 import time
 
@@ -433,11 +434,13 @@ def small_group(bench):
     limit = group / ("memory.limit_in_bytes" if old.exists() else "memory.max")
     try:
         group.mkdir()
-    except OSError:
-        return "no control groups here"
+    except OSError as error:
+        print(f"skipped: no control group can be made here: {error}")
+        sys.exit(77)
     try:
         if not limit.exists():
-            return "no memory controller here"
+            print("skipped: no memory controller here")
+            sys.exit(77)
         bench.program[2] = 48
         bench.env["STEADY_PAUSE"] = "15000"
         bench.wanted = harness.native(bench.program, RANKS, bench.mpi, bench.cwd)
