@@ -4,7 +4,11 @@
 #include <gtest/gtest.h>
 #include <sys/mman.h>
 
+#include <string>
+#include <vector>
+
 #include "base/page.h"
+#include "base/range.h"
 
 namespace fermata::split {
 namespace {
