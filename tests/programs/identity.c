@@ -247,17 +247,26 @@ static Said ended(void) {
     NEED(waitpid(-1, &status, WNOHANG) == -1 && errno == ECHILD);
     return 0;
 }
+static void next_number_follows(FILE* last, int number) {
+    rewind(last); /* elsewhere than at its beginning the kernel ignores what is written */
+    fprintf(last, "%d", number);
+    fflush(last);
+}
 /* The next child gets the number that the program itself has had: it must be shown under another one. */
 static Said same_number(void) {
     FILE* last = fopen("/proc/sys/kernel/ns_last_pid", "r+");
-    int status = 0;
+    int status = 0, before = 0;
+    if (last && fscanf(last, "%d", &before) != 1) before = 0;
+    MPI_Barrier(MPI_COMM_WORLD);
     for (int attempt = 0; last && attempt < 20; ++attempt) {
-        fprintf(last, "%d", self - 1);
-        fflush(last);
+        next_number_follows(last, self - 1);
         pid_t child = fork();
         if (child == 0) _exit(getpid() == self ? 1 : 0);
         NEED(child != self && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 0);
     }
+    MPI_Barrier(MPI_COMM_WORLD);
+    /* Or the numbers of the next restart's threads are those that these ranks are shown under. */
+    if (before) next_number_follows(last, before);
     if (last) fclose(last);
     return 0;
 }
