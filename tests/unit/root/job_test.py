@@ -646,7 +646,8 @@ def batch(p):
                               stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL,
                               env={**p.env, "PATH": f"{p.path}/bin:{BUILD}/bin:/usr/bin:/bin", "SLURM_JOB_ID": "4711"})
     p.jobs.append(script)
-    p.until(lambda: "running" in good(p.call("status")), "the slot that is cut off")
+    # A list of all jobs while there is none, the job once there is one.
+    p.until(lambda: (job := json.loads(good(p.call("status", "--json")))) and job["phase"] == "running", "the slot that is cut off")
     os.killpg(script.pid, signal.SIGKILL)  # nobody could say anything
     script.wait()
     (p.path / "end").touch()
