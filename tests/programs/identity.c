@@ -247,28 +247,76 @@ static Said ended(void) {
     NEED(waitpid(-1, &status, WNOHANG) == -1 && errno == ECHILD);
     return 0;
 }
-static void next_number_follows(FILE* last, int number) {
-    rewind(last); /* elsewhere than at its beginning the kernel ignores what is written */
-    fprintf(last, "%d", number);
-    fflush(last);
+static int is_listed(int thread) {
+    struct dirent** listed = NULL;
+    int count = scandir("/proc/self/task", &listed, NULL, NULL), found = 0;
+    for (int i = 0; i < count; ++i) {
+        found += atoi(listed[i]->d_name) == thread;
+        free(listed[i]);
+    }
+    free(listed);
+    return found;
+}
+/* The number that the kernel gave last, for who may set it. What is set back goes forward again afterwards,
+ * or the numbers of the next restart's threads are those that these ranks are shown under. */
+static FILE* last_number;
+static int last_before;
+static void counter_is_taken(void) {
+    last_number = fopen("/proc/sys/kernel/ns_last_pid", "r+");
+    if (last_number && fscanf(last_number, "%d", &last_before) != 1) last_before = 1;
+    MPI_Barrier(MPI_COMM_WORLD);
+}
+static void next_number_is(int number) {
+    if (!last_number) return;
+    rewind(last_number); /* elsewhere than at its beginning the kernel ignores what is written */
+    fprintf(last_number, "%d", number - 1);
+    fflush(last_number);
+}
+static void counter_is_given_back(void) {
+    MPI_Barrier(MPI_COMM_WORLD);
+    next_number_is(last_before + 1);
+    if (last_number) fclose(last_number);
 }
 /* The next child gets the number that the program itself has had: it must be shown under another one. */
 static Said same_number(void) {
-    FILE* last = fopen("/proc/sys/kernel/ns_last_pid", "r+");
-    int status = 0, before = 0;
-    if (last && fscanf(last, "%d", &before) != 1) before = 0;
-    MPI_Barrier(MPI_COMM_WORLD);
-    for (int attempt = 0; last && attempt < 20; ++attempt) {
-        next_number_follows(last, self - 1);
+    int status = 0, same = 0;
+    counter_is_taken();
+    for (int attempt = 0; attempt < 20 && !same; ++attempt) {
+        next_number_is(self);
         pid_t child = fork();
         if (child == 0) _exit(getpid() == self ? 1 : 0);
-        NEED(child != self && waitpid(child, &status, 0) == child && WEXITSTATUS(status) == 0);
+        same = child == self || waitpid(child, &status, 0) != child || status != 0;
     }
-    MPI_Barrier(MPI_COMM_WORLD);
-    /* Or the numbers of the next restart's threads are those that these ranks are shown under. */
-    if (before) next_number_follows(last, before);
-    if (last) fclose(last);
+    counter_is_given_back();
+    NEED(!same);
     return 0;
+}
+static volatile pid_t other_id;
+static void* be_another(void* unused) {
+    other_id = gettid();
+    while (other_id) usleep(100);
+    return unused;
+}
+/* The next thread gets another rank's number: its name in /proc means the thread. */
+static Said same_thread(void) {
+    const char* wrong = 0;
+    counter_is_taken();
+    for (int attempt = 0; attempt < 20 && !wrong; ++attempt) {
+        pthread_t thread;
+        const int next = all_ranks[(rank + 1) % size];
+        next_number_is(next);
+        if (pthread_create(&thread, 0, be_another, 0) != 0) continue;
+        while (!other_id) usleep(100);
+        if (size > 1 && other_id == next) wrong = "another rank's number is shown";
+        char path[64];
+        snprintf(path, sizeof path, "/proc/self/task/%d/comm", other_id);
+        if (access(path, F_OK) != 0) wrong = "the thread is not found by its number";
+        if (!is_listed(other_id)) wrong = "scandir does not list the thread";
+        other_id = 0;
+        pthread_join(thread, 0);
+    }
+    counter_is_given_back();
+    return wrong;
 }
 static Said attributes(void) {
     struct rlimit limit;
@@ -350,17 +398,6 @@ static Said descriptors(void) {
     close(fd);
     return 0;
 }
-/* A thread of the library may have ended since it was listed. */
-static int is_listed(const char* thread) {
-    struct dirent** listed = NULL;
-    int count = scandir("/proc/self/task", &listed, NULL, NULL), found = 0;
-    for (int i = 0; i < count; ++i) {
-        found += strcmp(listed[i]->d_name, thread) == 0;
-        free(listed[i]);
-    }
-    free(listed);
-    return found;
-}
 static Said names(void) {
     char path[256], text[256] = "";
     struct stat st;
@@ -374,17 +411,23 @@ static Said names(void) {
     int fd = open(path, O_RDONLY);
     NEED(fd >= 0);
     close(fd);
-    NEED(readlink("/proc/self", text, sizeof text) > 0 && atoi(text) == self);
+    const ssize_t length = readlink("/proc/self", text, sizeof text - 1);
+    NEED(length > 0);
+    text[length] = 0;
+    NEED(atoi(text) == self);
     snprintf(path, sizeof path, "/proc/%d", self);
     char* whole = realpath("/proc/self", 0);
     NEED(whole && strcmp(whole, path) == 0);
     free(whole);
-    struct dirent** listed = NULL; /* libc looks by itself */
+    struct dirent** listed = NULL;
     int count = scandir("/proc/self/task", &listed, NULL, NULL);
     for (int i = 0; i < count; ++i) {
         snprintf(path, sizeof path, "/proc/self/task/%s/comm", listed[i]->d_name);
-        NEED(!atoi(listed[i]->d_name) || access(path, F_OK) == 0 || !is_listed(listed[i]->d_name));
+        const int thread = atoi(listed[i]->d_name); /* one of the library may have ended since */
+        NEED(!thread || access(path, F_OK) == 0 || !is_listed(thread));
+        free(listed[i]);
     }
+    free(listed);
     snprintf(path, sizeof path, "/proc/%d/task", self);
     DIR* tasks = opendir(path);
     int found = 0;
@@ -436,6 +479,7 @@ static const struct {
              {"ended", ended_set, ended},
              {"children", nothing, children},
              {"same_number", nothing, same_number},
+             {"same_thread", nothing, same_thread},
              {"attributes", nothing, attributes},
              {"timer", nothing, timer},
              {"descriptors", descriptors_set, descriptors},

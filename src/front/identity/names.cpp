@@ -63,6 +63,64 @@ dirent* shown_entry(DIR* folder, dirent* entry) {
     return entry;
 }
 
+using Filter = int (*)(const dirent*);
+using Compare = int (*)(const dirent**, const dirent**);
+Next<int(const char*, dirent***, Filter, Compare)> next_scandir{"scandir"};
+__attribute__((constructor)) void find_scandir() { next_scandir.find(); }
+
+// A scandir's answer as it grows, in memory that the program gives back by free().
+struct Listed {
+    dirent** all = nullptr;
+    size_t count = 0, room = 0;
+
+    bool add(const dirent* entry) {
+        if (count == room) {
+            const size_t more = room == 0 ? 16 : 2 * room;
+            auto** larger = static_cast<dirent**>(realloc(all, more * sizeof *all));
+            if (larger == nullptr) return false;
+            all = larger;
+            room = more;
+        }
+        auto* copy = static_cast<dirent*>(malloc(entry->d_reclen));
+        if (copy == nullptr) return false;
+        memcpy(copy, entry, entry->d_reclen);
+        all[count++] = copy;
+        return true;
+    }
+    void free_all() {
+        while (count > 0) free(all[--count]);
+        free(all);
+    }
+};
+
+// libc's reads the directory itself, and lists the kernel's numbers: one of them may be what another process
+// is called here.
+int shown_scandir(const char* path, dirent*** list, Filter filter, Compare compare) {
+    DIR* folder = opendir(path);
+    if (folder == nullptr) return -1;
+    const int kept = errno;
+    Listed listed;
+    errno = 0;
+    while (const dirent* entry = readdir(folder)) {
+        const bool wanted = filter == nullptr || filter(entry) != 0;
+        errno = 0;  // the filter's
+        if (wanted && !listed.add(entry)) break;
+    }
+    if (const int failed = errno; failed != 0) {
+        listed.free_all();
+        closedir(folder);
+        errno = failed;
+        return -1;
+    }
+    closedir(folder);
+    if (compare != nullptr && listed.count > 1)
+        qsort(listed.all, listed.count, sizeof *listed.all,
+              reinterpret_cast<int (*)(const void*, const void*)>(compare));
+    *list = listed.all;
+    errno = kept;
+    return static_cast<int>(listed.count);
+}
+
 }  // namespace
 }  // namespace fermata::front::identity
 
@@ -72,6 +130,17 @@ FERMATA_INTERPOSE DIR* opendir(const char* path) { return next_opendir(ProcPath(
 FERMATA_INTERPOSE dirent* readdir(DIR* folder) { return shown_entry(folder, next_readdir(folder)); }
 static_assert(sizeof(dirent) == sizeof(dirent64));
 FERMATA_INTERPOSE dirent64* readdir64(DIR* folder) { return reinterpret_cast<dirent64*>(readdir(folder)); }
+
+FERMATA_INTERPOSE int scandir(const char* path, dirent*** list, Filter filter, Compare compare) {
+    const bool of_processes = strncmp(path, "/proc", 5) == 0 && (path[5] == '/' || path[5] == 0);
+    if (!fermata::front::ids_changed() || !of_processes) return next_scandir(path, list, filter, compare);
+    return shown_scandir(path, list, filter, compare);
+}
+FERMATA_INTERPOSE int scandir64(const char* path, dirent64*** list, int (*filter)(const dirent64*),
+                                int (*compare)(const dirent64**, const dirent64**)) {
+    return scandir(path, reinterpret_cast<dirent***>(list), reinterpret_cast<Filter>(filter),
+                   reinterpret_cast<Compare>(compare));
+}
 
 #define FERMATA_NEXT(result, name, parameters)                              \
     namespace fermata::front::identity {                                    \

@@ -1,5 +1,6 @@
 #include "front/posix/proc_path.h"
 
+#include <errno.h>
 #include <string.h>
 
 #include <charconv>
@@ -44,11 +45,17 @@ char* rewrite(const char* at, const char* end, char* to, Change change) {
     return to + rest;
 }
 
+bool is_there(int real) { return sys(SYS_kill, real, 0) != -ESRCH; }
+
 // The program may also have the kernel's number, from what the kernel has written or from a function of libc
-// that looks into /proc by itself: where it is nobody's other number, it is meant.
+// that looks into /proc by itself. Where nobody is shown under it, it is meant, unless there is a thread or
+// child with a number of another process, which is shown under this one instead.
 int number_in_path(int number) {
-    const split::ids::Pair* pair = split::ids::with_shown(ids, number);
-    return pair != nullptr ? pair->real : number;
+    if (split::ids::with_shown(ids, number) == nullptr) {
+        const int real = split::ids::real_of(ids, number);
+        if (real == number || !is_there(real)) return number;
+    }
+    return split::ids::real_of(ids, number);
 }
 
 constexpr char kProc[] = "/proc/";
