@@ -268,6 +268,7 @@ void PmiEnds::handle(const pmi::Event& event) {
     auto to = [this](Speaker who, const std::string& bytes) {
         auto end = ends_.find(who);
         if (end == ends_.end()) return;
+        if (who && !end->second.socket) return;  // ended; more answers to it may be on their way
         end->second.waiting += bytes;
         write(end->second);
         if (!who || end->second.waiting.size() <= kMostForRank) return;
