@@ -19,7 +19,8 @@ struct Handler {
     void* argument;
 };
 
-// Handlers of the MPI library alone; other libraries' are destructors for the most part. MPI_Init fills it.
+// Handlers of the MPI library, and of a preloaded one that stands before it; other libraries' are destructors
+// for the most part. MPI_Init fills it.
 std::array<Handler, 16> handlers;
 size_t count = 0;
 
@@ -32,8 +33,10 @@ Range object_at(void* address) noexcept {
 }
 
 void remember(Function function, void* argument) noexcept {
-    static const Range mpi = object_at(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
-    if (count < handlers.size() && mpi.contains(reinterpret_cast<uint64_t>(function)))
+    static const Range before = object_at(dlsym(RTLD_DEFAULT, "MPI_Init_thread"));
+    static const Range mpi = object_at(dlsym(RTLD_DEFAULT, "PMPI_Init_thread"));
+    const auto at = reinterpret_cast<uint64_t>(function);
+    if (count < handlers.size() && (mpi.contains(at) || before.contains(at)))
         handlers[count++] = {function, argument};
 }
 
