@@ -15,9 +15,13 @@
 #include "base/process_limits.h"
 #include "launch/library_at.h"
 #include "launch/rank_environment.h"
+#include "launch/session_name.h"
 
 namespace fermata::launch {
 namespace {
+
+constexpr int kNumberIsTaken = -1;  // beside those of errno
+constexpr int kMostNumbers = 1000;  // in a container the next numbers of processes may all be taken
 
 // `stty tostop` stops who writes to the terminal from another group than its foreground one.
 void write_to_terminal_from_the_background() {
@@ -64,15 +68,8 @@ std::vector<std::string> rank_command(const Part& part, const LaunchPlan& plan) 
     return words;
 }
 
-void LauncherProcess::start() {
-    warn_of_unused_variables();
-    CommandLine command = command_line();
-    std::vector<char*> argv;
-    for (std::string& word : command.words) argv.push_back(word.data());
-    argv.push_back(nullptr);
-    const char* searched = std::getenv("LD_LIBRARY_PATH");
-    if (searched && *searched && !command.libraries.empty())
-        command.libraries = fmt::format("{}:{}", searched, command.libraries);
+// Gives 0, or the number of the error for which the launcher could not be started.
+int LauncherProcess::try_to_start(const CommandLine& command, char* const* argv) {
     int failed[2];
     if (::pipe2(failed, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd in(failed[0]), out(failed[1]);
@@ -83,8 +80,11 @@ void LauncherProcess::start() {
         become_launcher(plan_, input_ ? input_->launchers_end() : -1, parent);
         for (const std::string& name : command.unset) ::unsetenv(name.c_str());
         if (!command.libraries.empty()) ::setenv("LD_LIBRARY_PATH", command.libraries.c_str(), 1);
-        ::execv(command.file.c_str(), argv.data());
-        int code = errno;
+        int code = kNumberIsTaken;
+        if (plan_.library.mpi != "openmpi" || !session_name_is_taken(::getpid())) {
+            ::execv(command.file.c_str(), argv);
+            code = errno;
+        }
         [[maybe_unused]] ssize_t n = ::write(out.get(), &code, sizeof code);
         ::_exit(127);
     }
@@ -94,11 +94,34 @@ void LauncherProcess::start() {
     ssize_t n;
     do n = ::read(in.get(), &code, sizeof code);
     while (n < 0 && errno == EINTR);
-    if (n == static_cast<ssize_t>(sizeof code)) {
-        ::waitpid(pid, nullptr, 0);
-        fail("cannot run {}: {}", command.file, std::strerror(code));
+    if (n != static_cast<ssize_t>(sizeof code)) {
+        pid_ = pid;
+        return 0;
     }
-    pid_ = pid;
+    ::waitpid(pid, nullptr, 0);
+    return code;
+}
+
+void LauncherProcess::start() {
+    warn_of_unused_variables();
+    CommandLine command = command_line();
+    std::vector<char*> argv;
+    for (std::string& word : command.words) argv.push_back(word.data());
+    argv.push_back(nullptr);
+    const char* searched = std::getenv("LD_LIBRARY_PATH");
+    if (searched && *searched && !command.libraries.empty())
+        command.libraries = fmt::format("{}:{}", searched, command.libraries);
+    int code = 0;
+    for (int tries = 0; tries < kMostNumbers; ++tries) {
+        code = try_to_start(command, argv.data());
+        if (code != kNumberIsTaken) break;
+    }
+    if (code == kNumberIsTaken)
+        fail(
+            "cannot run {}: directories prte*.NUMBER.{} or ompi.NUMBER of launchers that are gone are in its "
+            "way: remove them from $TMPDIR (else /tmp)",
+            command.file, ::geteuid());
+    if (code != 0) fail("cannot run {}: {}", command.file, std::strerror(code));
     if (input_) input_->launched();
 }
 

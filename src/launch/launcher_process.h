@@ -40,6 +40,8 @@ class LauncherProcess : public Launcher {
     virtual CommandLine command_line() const = 0;
 
   private:
+    int try_to_start(const CommandLine& command, char* const* argv);
+
     const LaunchPlan plan_;
     std::optional<TerminalInput> input_;
     pid_t pid_ = -1;  // and its process group

@@ -55,6 +55,7 @@ ALLOWED = {
     "launch/programs.cpp": KERNEL,
     "noded/library_links.cpp": INSTALLED + "; links to it in the node daemon's directory",
     "launch/launcher_process.cpp": INSTALLED,
+    "launch/session_name.cpp": "names in the place where Open MPI's launcher keeps its files; opens none",
     "launch/library_at.cpp": INSTALLED + "; links to it in a run directory that is just born",
     "tree/local_socket.cpp": "sockets in run directories, by the directory's descriptor",
     "noded/main.cpp": "the log that the user names",
