@@ -68,8 +68,10 @@ std::vector<std::string> rank_command(const Part& part, const LaunchPlan& plan) 
     return words;
 }
 
-// Gives 0, or the number of the error for which the launcher could not be started.
-int LauncherProcess::try_to_start(const CommandLine& command, char* const* argv) {
+// Gives 0, or the number of the error for which the launcher could not be started. `taken`: numbers that its
+// process may not have.
+int LauncherProcess::try_to_start(const CommandLine& command, char* const* argv,
+                                  const std::set<pid_t>& taken) {
     int failed[2];
     if (::pipe2(failed, O_CLOEXEC) != 0) fail_errno("cannot create a pipe");
     Fd in(failed[0]), out(failed[1]);
@@ -81,7 +83,7 @@ int LauncherProcess::try_to_start(const CommandLine& command, char* const* argv)
         for (const std::string& name : command.unset) ::unsetenv(name.c_str());
         if (!command.libraries.empty()) ::setenv("LD_LIBRARY_PATH", command.libraries.c_str(), 1);
         int code = kNumberIsTaken;
-        if (plan_.library.mpi != "openmpi" || !session_name_is_taken(::getpid())) {
+        if (!taken.contains(::getpid())) {
             ::execv(command.file.c_str(), argv);
             code = errno;
         }
@@ -111,11 +113,11 @@ void LauncherProcess::start() {
     const char* searched = std::getenv("LD_LIBRARY_PATH");
     if (searched && *searched && !command.libraries.empty())
         command.libraries = fmt::format("{}:{}", searched, command.libraries);
-    int code = 0;
-    for (int tries = 0; tries < kMostNumbers; ++tries) {
-        code = try_to_start(command, argv.data());
-        if (code != kNumberIsTaken) break;
-    }
+    const std::set<pid_t> taken =
+        plan_.library.mpi == "openmpi" ? numbers_with_a_session() : std::set<pid_t>();
+    int code = kNumberIsTaken;
+    for (int tries = 0; tries < kMostNumbers && code == kNumberIsTaken; ++tries)
+        code = try_to_start(command, argv.data(), taken);
     if (code == kNumberIsTaken)
         fail(
             "cannot run {}: directories prte*.NUMBER.{} or ompi.NUMBER of launchers that are gone are in its "

@@ -5,6 +5,7 @@
 #include <sys/types.h>
 
 #include <optional>
+#include <set>
 #include <string>
 #include <vector>
 
@@ -40,7 +41,7 @@ class LauncherProcess : public Launcher {
     virtual CommandLine command_line() const = 0;
 
   private:
-    int try_to_start(const CommandLine& command, char* const* argv);
+    int try_to_start(const CommandLine& command, char* const* argv, const std::set<pid_t>& taken);
 
     const LaunchPlan plan_;
     std::optional<TerminalInput> input_;

@@ -4,11 +4,13 @@
 
 #include <sys/types.h>
 
+#include <set>
+
 namespace fermata::launch {
 
-// Says whether there is such a directory for process `pid` already: a launcher that was killed has left it,
-// or one of another container that shares the place has it. The launcher refuses to start then (5.0.7:
-// PMIX_ERR_EXISTS; 5.0.9 to 5.0.11: "listener thread failed to start").
-bool session_name_is_taken(pid_t pid) noexcept;
+// Returns the numbers of processes for which there is such a directory already: a launcher that was killed
+// has left it, or one of another container that shares the place has it. A launcher with such a number
+// refuses to start (5.0.7: PMIX_ERR_EXISTS; 5.0.9 to 5.0.11: "listener thread failed to start").
+std::set<pid_t> numbers_with_a_session() noexcept;
 
 }  // namespace fermata::launch
