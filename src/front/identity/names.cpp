@@ -93,6 +93,10 @@ struct Listed {
     }
 };
 
+bool names_processes(const char* path) {
+    return path != nullptr && strncmp(path, "/proc", 5) == 0 && (path[5] == '/' || path[5] == 0);
+}
+
 // libc's reads the directory itself, and lists the kernel's numbers: one of them may be what another process
 // is called here.
 int shown_scandir(const char* path, dirent*** list, Filter filter, Compare compare) {
@@ -132,8 +136,8 @@ static_assert(sizeof(dirent) == sizeof(dirent64));
 FERMATA_INTERPOSE dirent64* readdir64(DIR* folder) { return reinterpret_cast<dirent64*>(readdir(folder)); }
 
 FERMATA_INTERPOSE int scandir(const char* path, dirent*** list, Filter filter, Compare compare) {
-    const bool of_processes = strncmp(path, "/proc", 5) == 0 && (path[5] == '/' || path[5] == 0);
-    if (!fermata::front::ids_changed() || !of_processes) return next_scandir(path, list, filter, compare);
+    if (!fermata::front::ids_changed() || !names_processes(path))
+        return next_scandir(path, list, filter, compare);
     return shown_scandir(path, list, filter, compare);
 }
 FERMATA_INTERPOSE int scandir64(const char* path, dirent64*** list, int (*filter)(const dirent64*),

@@ -51,11 +51,9 @@ bool is_there(int real) { return sys(SYS_kill, real, 0) != -ESRCH; }
 // that looks into /proc by itself. Where nobody is shown under it, it is meant, unless there is a thread or
 // child with a number of another process, which is shown under this one instead.
 int number_in_path(int number) {
-    if (split::ids::with_shown(ids, number) == nullptr) {
-        const int real = split::ids::real_of(ids, number);
-        if (real == number || !is_there(real)) return number;
-    }
-    return split::ids::real_of(ids, number);
+    const int real = split::ids::real_of(ids, number);
+    const bool shown = split::ids::with_shown(ids, number) != nullptr;
+    return shown || real == number || is_there(real) ? real : number;
 }
 
 constexpr char kProc[] = "/proc/";
