@@ -19,6 +19,7 @@ namespace {
 
 constexpr int kTurnMs = 200, kInjectMs = 10;
 constexpr int64_t kLockPatienceMs = 1000;
+constexpr int64_t kLastWordsMs = 200;      // for the launcher to pass on what was printed before MPI_Abort
 constexpr int64_t kHelpLauncherMs = 2000;  // then the node daemons end the ranks
 constexpr int64_t kHelpRefusedMs = 500;    // ranks that have not gone on yet have nothing to say
 constexpr int64_t kKillLauncherMs = 10000;
@@ -166,14 +167,17 @@ void Root::release_finalize() {
 
 // Ends the launcher and with it the ranks. Open MPI 4.1.4 ends its ranks on SIGTERM without a word, but says
 // a lot when ranks leave on their own; it waits a second for them (odls_base_sigkill_timeout).
-// MPICH: docs/internals/job.md, the ranks of a stopped job.
+// Open MPI 5.0.7 drops then what it has not passed on yet. MPICH: docs/internals/job.md, the ranks of a
+// stopped job.
 void Root::end_launcher() {
     const bool by_ranks = launcher_->ends_with_its_ranks(), refused = settings_.restored && !running_;
     const int64_t help = refused ? kHelpRefusedMs : kHelpLauncherMs;
     if (refused) tree_.broadcast(wire::Leave{});
+    const int64_t words = tree::now_ms() + (fatal_ && !refused && !by_ranks ? kLastWordsMs : 0);
+    while (!launcher_end_ && tree::now_ms() < words) serve(20);
     if (by_ranks)
         tree_.broadcast(wire::Depart{});
-    else
+    else if (!launcher_end_)
         launcher_->ask_to_end();  // not because somebody wants it
     if (signals_seen_.suspended) go_on();
     int64_t start = tree::now_ms();
