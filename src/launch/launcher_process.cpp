@@ -115,6 +115,7 @@ void LauncherProcess::start() {
         command.libraries = fmt::format("{}:{}", searched, command.libraries);
     const std::set<pid_t> taken =
         plan_.library.mpi == "openmpi" ? numbers_with_a_session() : std::set<pid_t>();
+    if (plan_.library.mpi == "openmpi") shared_directory_.hold();
     int code = kNumberIsTaken;
     for (int tries = 0; tries < kMostNumbers && code == kNumberIsTaken; ++tries)
         code = try_to_start(command, argv.data(), taken);
@@ -129,8 +130,10 @@ void LauncherProcess::start() {
 
 std::optional<int> LauncherProcess::ended() {
     int status;
-    if (pid_ > 0 && !end_ && ::waitpid(pid_, &status, WNOHANG) == pid_)
+    if (pid_ > 0 && !end_ && ::waitpid(pid_, &status, WNOHANG) == pid_) {
         end_ = WIFSIGNALED(status) ? 128 + WTERMSIG(status) : WEXITSTATUS(status);
+        shared_directory_.release();
+    }
     return end_;
 }
 

@@ -11,6 +11,7 @@
 
 #include "launch/launcher.h"
 #include "launch/plan.h"
+#include "launch/session_directory.h"
 #include "launch/terminal_input.h"
 
 namespace fermata::launch {
@@ -45,6 +46,7 @@ class LauncherProcess : public Launcher {
 
     const LaunchPlan plan_;
     std::optional<TerminalInput> input_;
+    HeldSessionDirectory shared_directory_;
     pid_t pid_ = -1;  // and its process group
     std::optional<int> end_;
 };

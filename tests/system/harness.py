@@ -107,8 +107,9 @@ def native(program, ranks, mpi, cwd, env=None, stdin=subprocess.DEVNULL):
         for _ in range(3):
             done = subprocess.run(words + [str(word) for word in program], capture_output=True, text=True, timeout=PATIENCE,
                                   cwd=cwd, stdin=stdin, env=env)
-            # Open MPI 5's mpiexec refuses the number of one that was killed (findings/mpiexec-killed-container.sh).
-            if "PMIX_ERR_EXISTS" not in done.stderr: break
+            # Open MPI 5's mpiexec refuses the number of one that was killed (findings/mpiexec-killed-container.sh), 4's a
+            # directory that another one has just made, or is about to remove.
+            if not any(word in done.stderr for word in ("PMIX_ERR_EXISTS", "orte_session_dir failed")): break
     except subprocess.TimeoutExpired as error:
         raise Failure(f"the native run did not end in {PATIENCE} s") from error
     check(done.returncode == 0, f"native run failed: {done.returncode}\n{done.stdout[-2000:]}\n{done.stderr[-2000:]}")

@@ -56,6 +56,7 @@ ALLOWED = {
     "noded/library_links.cpp": INSTALLED + "; links to it in the node daemon's directory",
     "launch/launcher_process.cpp": INSTALLED,
     "launch/session_name.cpp": "names in the place where Open MPI's launcher keeps its files; opens none",
+    "launch/session_directory.cpp": "an empty directory of its own in the one that Open MPI's launchers share",
     "launch/library_at.cpp": INSTALLED + "; links to it in a run directory that is just born",
     "tree/local_socket.cpp": "sockets in run directories, by the directory's descriptor",
     "noded/main.cpp": "the log that the user names",
