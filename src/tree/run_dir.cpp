@@ -27,6 +27,7 @@ constexpr const char* kLinks = "mpi";     // noded/library_links.h: each has mor
 constexpr const char* kHelper = "pmix-";  // pmi/helper/main.cpp; libpmix fills it
 constexpr const char* kStarterLink = "libfermata-starter.so";  // lower/starter.h
 constexpr int kOtherBases = 9;
+constexpr int kDyingMs = 1000;  // a process of many GiB that has been killed
 
 // Temporary names tell the process that uses them: .new-<pid>-<n>-<time> is being born, .dead-… being
 // removed.
@@ -176,6 +177,17 @@ void remove_litter(const Folder& base, const std::string& name) noexcept {
     }
 }
 
+// Removes what ranks of a node daemon that was killed have left in /dev/shm. Returns false where somebody
+// uses some of it, as ranks do that have been killed and are not gone yet: the notes of it stay.
+bool remove_shared(const Folder& base, const std::string& name) {
+    auto dir = base.find(name);
+    if (!dir) return true;
+    SharedNames left(std::move(*dir));
+    left.all_gone();
+    left.remove_unused();
+    return left.empty();
+}
+
 std::vector<std::string> entries(const Folder& base) {
     try {
         return base.names();
@@ -280,7 +292,7 @@ RunDir RunDir::create(const std::string& base_path, const std::string& name,
             if (!gone || attempt == 4) throw;
         }
     }
-    for (int waited = 0, lost = 0;;) {
+    for (int waited = 0, dying = 0, lost = 0;;) {
         // rename replaces an empty directory only; one with a lock file in it stays: EEXIST or ENOTEMPTY.
         if (base.rename(born, name)) {
             dir.path_ = base.path_of(name);
@@ -291,6 +303,11 @@ RunDir RunDir::create(const std::string& base_path, const std::string& name,
         Fd other;  // released at the end of each turn
         switch (owner_of(base, name, other)) {
             case Owner::dead:
+                if (dying < kDyingMs && !remove_shared(base, name)) {
+                    ::usleep(5000);
+                    dying += 5;
+                    break;
+                }
                 remove_locked(base.path_of(name));  // fails if a sweep is faster, which is as good
                 if (++lost > 1000)
                     fail(
@@ -325,9 +342,7 @@ int sweep(const std::string& base_path) {
         try {
             Fd lock;
             if (owner_of(*base, name, lock) != Owner::dead) continue;
-            SharedNames left(base->below(name));  // by a node daemon that was killed
-            left.all_gone();
-            left.remove_unused();
+            if (!remove_shared(*base, name)) continue;  // the next sweep will
             if (remove_locked(base->path_of(name))) ++removed;
         } catch (const Error&) {
         }

@@ -97,7 +97,18 @@ std::set<File> used_files() {
 
 void SharedNames::take(const std::string& notes) {
     names_.merge(noted_in(directory_, notes));
-    directory_.remove_file(notes);
+    const std::string_view kind = kSharedNames;
+    if (notes.starts_with(kind)) directory_.rename(notes, kLeftNames + notes.substr(kind.size()));
+}
+
+void SharedNames::take_all(const char* kind) {
+    for (const std::string& name : directory_.names())
+        if (name.starts_with(kind)) take(name);
+}
+
+void SharedNames::forget_notes() {
+    for (const std::string& name : directory_.names())
+        if (name.starts_with(kLeftNames)) directory_.remove_file(name);
 }
 
 void SharedNames::gone(pid_t rank) noexcept {
@@ -112,41 +123,45 @@ void SharedNames::gone(pid_t rank) noexcept {
 void SharedNames::all_gone() noexcept {
     looked_at_ = false;
     try {
-        for (const std::string& name : directory_.names())
-            if (name.starts_with(kSharedNames)) take(name);
+        take_all(kLeftNames);
+        take_all(kSharedNames);
     } catch (const std::exception& error) {
         spdlog::warn("what ranks have left in {}: {}", kMemory, error.what());
     }
 }
 
-void SharedNames::remove_unused() noexcept {
-    if (std::exchange(looked_at_, true) || names_.empty()) return;
-    try {
-        const Folder memory = Folder::at(kMemory);
-        // Most libraries remove theirs at once, or in MPI_Finalize.
-        auto is_there = [&](const std::string& name, const File& file) {
-            auto now = memory.look(name);
-            return now && S_ISREG(now->st_mode) && now->st_uid == ::geteuid() && now->st_dev == file.first &&
-                   now->st_ino == file.second;
-        };
-        std::erase_if(names_, [&](auto& one) { return !is_there(one.first, one.second); });
-        std::set<File> used;
-        for (const std::string& name : directory_.names())
-            if (name.starts_with(kSharedNames))
-                for (auto& [file, number] : noted_in(directory_, name)) used.insert(number);
-        if (std::all_of(names_.begin(), names_.end(), [&](auto& one) { return used.count(one.second); }))
-            return;
-        used.merge(used_files());
-        for (auto one = names_.begin(); one != names_.end();) {
-            if (used.count(one->second)) {
-                ++one;
-                continue;
-            }
-            // Nobody can have put another one there since: the directory is sticky, and the file ours.
-            if (is_there(one->first, one->second) && memory.remove_file(one->first))
-                spdlog::info("{}/{}, of a rank that is dead, is removed", kMemory, one->first);
-            one = names_.erase(one);
+void SharedNames::remove_of_the_dead() {
+    const Folder memory = Folder::at(kMemory);
+    // Most libraries remove theirs at once, or in MPI_Finalize.
+    auto is_there = [&](const std::string& name, const File& file) {
+        auto now = memory.look(name);
+        return now && S_ISREG(now->st_mode) && now->st_uid == ::geteuid() && now->st_dev == file.first &&
+               now->st_ino == file.second;
+    };
+    std::erase_if(names_, [&](auto& one) { return !is_there(one.first, one.second); });
+    std::set<File> used;
+    for (const std::string& name : directory_.names())
+        if (name.starts_with(kSharedNames))
+            for (auto& [file, number] : noted_in(directory_, name)) used.insert(number);
+    if (std::all_of(names_.begin(), names_.end(), [&](auto& one) { return used.count(one.second); })) return;
+    used.merge(used_files());
+    for (auto one = names_.begin(); one != names_.end();) {
+        if (used.count(one->second)) {
+            ++one;
+            continue;
         }
+        // Nobody can have put another one there since: the directory is sticky, and the file ours.
+        if (is_there(one->first, one->second) && memory.remove_file(one->first))
+            spdlog::info("{}/{}, of a rank that is dead, is removed", kMemory, one->first);
+        one = names_.erase(one);
+    }
+}
+
+void SharedNames::remove_unused() noexcept {
+    if (std::exchange(looked_at_, true)) return;
+    try {
+        if (!names_.empty()) remove_of_the_dead();
+        if (names_.empty()) forget_notes();
     } catch (const std::exception& error) {
         spdlog::warn("what ranks have left in {}: {}", kMemory, error.what());
     }

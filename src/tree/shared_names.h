@@ -13,8 +13,10 @@
 
 namespace fermata::tree {
 
-// The rank's own file, in the node daemon's directory.
+// The rank's own file, in the node daemon's directory. It has the other name from the rank's death until its
+// files are gone: a daemon that is killed in between leaves it to whoever removes the directory.
 inline constexpr const char* kSharedNames = "shared.";
+inline constexpr const char* kLeftNames = "left.";
 inline std::string name_of_shared_names(pid_t rank) { return kSharedNames + std::to_string(rank); }
 
 class SharedNames {
@@ -27,9 +29,14 @@ class SharedNames {
     // Removes those of their files that no living rank has noted and no process of this user has mapped or
     // open. A name that is another file by now, or another user's, stays. Looks once after each death.
     void remove_unused() noexcept;
+    // Whether nothing is left that somebody uses.
+    bool empty() const noexcept { return names_.empty(); }
 
   private:
     void take(const std::string& notes);
+    void take_all(const char* kind);
+    void remove_of_the_dead();
+    void forget_notes();
     files::Folder directory_;
     std::map<std::string, std::pair<dev_t, ino_t>> names_;  // of the dead
     bool looked_at_ = true;

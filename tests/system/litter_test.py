@@ -99,12 +99,16 @@ def daemon(launcher, mpi, cwd):
         run.wait_until(lambda: len(run.lines()) >= 2, "two lines")
         daemons, ranks = run.daemon_pids(), run.rank_pids()
         seen = mapped(ranks)
-        for pid in (run.process.pid, *daemons, *ranks):
-            with contextlib.suppress(ProcessLookupError):  # ranks end with their daemon
-                os.kill(pid, signal.SIGKILL)
+        # All stand first: the launcher, too, removes what ranks leave.
+        launched = pathlib.Path(f"/proc/{run.process.pid}/task/{run.process.pid}/children").read_text().split()
+        for number in (signal.SIGSTOP, signal.SIGKILL):
+            for pid in (run.process.pid, *map(int, launched), *daemons, *ranks):
+                with contextlib.suppress(ProcessLookupError):  # ranks end with their daemon
+                    os.kill(pid, number)
         run.end()
     left = left_of(seen)
     check(left, f"nothing is left: this test finds nothing ({seen})")
+    wait_for(lambda: not mapped(ranks), lambda: f"killed ranks to go: {ranks}")
     with job(launcher, mpi, cwd, 0) as run:
         run.wait_until(lambda: len(run.lines()) >= 2, "two lines")
         run.ask("cancel")

@@ -58,6 +58,23 @@ class RunDirTest : public testing::Test {
     std::string base_;
 };
 
+// Ranks that have been killed are there for a moment.
+TEST_F(RunDirTest, ADeadOneStaysWhileSomebodyUsesWhatItsRanksHaveMade) {
+    leave_dead("job");
+    const std::string name = fs::path(base_).filename();
+    Fd used(::open(("/dev/shm/" + name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+    struct stat file {};
+    ASSERT_EQ(::fstat(used.get(), &file), 0);
+    std::ofstream(base_ + "/job/shared.1") << file.st_dev << " " << file.st_ino << " " << name << "\n";
+    EXPECT_EQ(sweep(base_), 0);
+    EXPECT_EQ(sweep(base_), 0);
+    EXPECT_TRUE(fs::exists("/dev/shm/" + name));
+    used.reset();
+    EXPECT_EQ(sweep(base_), 1);
+    EXPECT_FALSE(fs::exists("/dev/shm/" + name));
+    EXPECT_TRUE(fs::is_empty(base_));
+}
+
 TEST_F(RunDirTest, LivesAndGoes) {
     {
         auto dir = RunDir::create(base_, "job",

@@ -94,6 +94,23 @@ TEST_F(SharedNamesTest, WhatSomebodyUsesStays) {
     EXPECT_FALSE(there("open"));
 }
 
+// As when the node daemon is killed before it has removed anything, or somebody uses what is left.
+TEST_F(SharedNamesTest, NotesStayUntilTheirFilesAreGone) {
+    make("mapped");
+    note(1, "mapped");
+    SharedNames(files::Folder::at(directory_)).gone(1);
+    Fd fd(::open(path("mapped").c_str(), O_RDWR | O_CLOEXEC));
+    for (bool used : {true, true, false}) {
+        if (!used) fd.reset();
+        SharedNames names(files::Folder::at(directory_));
+        names.all_gone();
+        names.remove_unused();
+        EXPECT_EQ(names.empty(), !used);
+        EXPECT_EQ(there("mapped"), used);
+    }
+    EXPECT_TRUE(fs::is_empty(directory_));
+}
+
 TEST_F(SharedNamesTest, AnotherFileOfThatNameStays) {
     make("new");
     note(1, "new");
