@@ -13,8 +13,8 @@
 
 namespace fermata::tree {
 
-// The rank's own file, in the node daemon's directory. It has the other name from the rank's death until its
-// files are gone: a daemon that is killed in between leaves it to whoever removes the directory.
+// The rank's own file, in the node daemon's directory. From the rank's death until its files are gone the
+// notes have the other name: a daemon that is killed in between leaves them to whoever removes the directory.
 inline constexpr const char* kSharedNames = "shared.";
 inline constexpr const char* kLeftNames = "left.";
 inline std::string name_of_shared_names(pid_t rank) { return kSharedNames + std::to_string(rank); }
