@@ -1,5 +1,5 @@
-// number_from() reads numbers that launchers put into environment variables, each launcher under names of its
-// own. value_in() reads an environment that another process shall have.
+// number_from() and text_from() read what launchers put into environment variables, each launcher under names
+// of its own. value_in() reads an environment that another process shall have.
 #pragma once
 
 #include <cstdlib>
@@ -14,6 +14,13 @@ namespace fermata {
 inline int number_from(std::initializer_list<const char*> names, int otherwise) {
     for (const char* name : names)
         if (const char* value = std::getenv(name)) return std::atoi(value);
+    return otherwise;
+}
+
+// The first of these variables that is set to something.
+inline std::string text_from(std::initializer_list<const char*> names, const char* otherwise) {
+    for (const char* name : names)
+        if (const char* value = std::getenv(name); value && *value) return value;
     return otherwise;
 }
 

@@ -113,9 +113,11 @@ void LauncherProcess::start() {
     const char* searched = std::getenv("LD_LIBRARY_PATH");
     if (searched && *searched && !command.libraries.empty())
         command.libraries = fmt::format("{}:{}", searched, command.libraries);
-    const std::set<pid_t> taken =
-        plan_.library.mpi == "openmpi" ? numbers_with_a_session() : std::set<pid_t>();
-    if (plan_.library.mpi == "openmpi") shared_directory_.hold();
+    std::set<pid_t> taken;
+    if (plan_.library.mpi == "openmpi") {
+        taken = numbers_with_a_session();
+        shared_directory_.hold();
+    }
     int code = kNumberIsTaken;
     for (int tries = 0; tries < kMostNumbers && code == kNumberIsTaken; ++tries)
         code = try_to_start(command, argv.data(), taken);

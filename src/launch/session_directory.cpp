@@ -3,33 +3,26 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#include <array>
 #include <cerrno>
-#include <climits>
 #include <cstdlib>
 #include <exception>
 
+#include "base/environment.h"
 #include "base/error.h"
+#include "base/host_name.h"
 
 namespace fermata::launch {
 namespace {
 
 constexpr int kTries = 10000;  // the end of somebody else may come between our two directories each time
 
-// The order in which ORTE asks (seen with Open MPI 4.1.4).
-std::string place_of_directories() {
-    for (const char* name :
-         {"OMPI_MCA_orte_local_tmpdir_base", "OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP", "TMP"})
-        if (const char* place = std::getenv(name); place && *place) return place;
-    return "/tmp";
-}
-
-// The host's name up to its first dot, as ORTE takes it unless it is told to keep all of it.
-std::string host() {
-    std::array<char, HOST_NAME_MAX + 1> name{};
-    ::gethostname(name.data(), name.size() - 1);
-    const std::string whole = name.data();
-    return whole.substr(0, whole.find('.'));
+// In the order in which ORTE asks (seen with Open MPI 4.1.4), and with the host's name up to its first dot,
+// as it takes it unless it is told to keep all of it.
+std::string shared_directory() {
+    const std::string place = text_from(
+        {"OMPI_MCA_orte_local_tmpdir_base", "OMPI_MCA_orte_tmpdir_base", "TMPDIR", "TEMP", "TMP"}, "/tmp");
+    const std::string host = host_name();
+    return fmt::format("{}/ompi.{}.{}", place, host.substr(0, host.find('.')), ::geteuid());
 }
 
 // Makes a directory of this process's alone in `shared`, and `shared` if it is missing. Returns its path, ""
@@ -53,9 +46,8 @@ std::string entry_in(const std::string& shared) {
 void HeldSessionDirectory::hold() noexcept {
     try {
         release();
-        const std::string shared = fmt::format("{}/ompi.{}.{}", place_of_directories(), host(), ::geteuid());
-        entry_ = entry_in(shared);
-        shared_ = shared;
+        shared_ = shared_directory();
+        entry_ = entry_in(shared_);
     } catch (const std::exception&) {
         // No memory for two names: the launcher has none either.
     }

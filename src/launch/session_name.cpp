@@ -3,23 +3,21 @@
 #include <unistd.h>
 
 #include <cstdint>
-#include <cstdlib>
 #include <filesystem>
 #include <optional>
 #include <string>
 #include <string_view>
 
+#include "base/environment.h"
 #include "base/error.h"
 #include "base/proc_text.h"
 
 namespace fermata::launch {
 namespace {
 
-// The order in which PRRTE asks (seen with Open MPI 5.0.11).
+// In the order in which PRRTE asks (seen with Open MPI 5.0.11).
 std::string place_of_sessions() {
-    for (const char* name : {"PRTE_MCA_prte_tmpdir_base", "TMPDIR", "TEMP", "TMP"})
-        if (const char* place = std::getenv(name); place && *place) return place;
-    return "/tmp";
+    return text_from({"PRTE_MCA_prte_tmpdir_base", "TMPDIR", "TEMP", "TMP"}, "/tmp");
 }
 
 // Returns the number in "ompi.PID" (5.0.9 to 5.0.11) or "prterun.HOST.PID.UID"; nothing for other names.
