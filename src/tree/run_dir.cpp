@@ -304,8 +304,8 @@ RunDir RunDir::create(const std::string& base_path, const std::string& name,
         switch (owner_of(base, name, other)) {
             case Owner::dead:
                 if (dying < kDyingMs && !remove_shared(base, name)) {
-                    ::usleep(5000);
-                    dying += 5;
+                    ::usleep(20'000);  // each look goes through all processes
+                    dying += 20;
                     break;
                 }
                 remove_locked(base.path_of(name));  // fails if a sweep is faster, which is as good

@@ -29,7 +29,7 @@ class SharedNames {
     // Removes those of their files that no living rank has noted and no process of this user has mapped or
     // open. A name that is another file by now, or another user's, stays. Looks once after each death.
     void remove_unused() noexcept;
-    // Whether nothing is left that somebody uses.
+    // Says whether all that the dead have left is gone.
     bool empty() const noexcept { return names_.empty(); }
 
   private:

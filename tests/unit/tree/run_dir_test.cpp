@@ -10,8 +10,11 @@
 
 #include <filesystem>
 #include <fstream>
+#include <string>
+#include <thread>
 
 #include "base/error.h"
+#include "base/fd.h"
 
 namespace fs = std::filesystem;
 
@@ -58,21 +61,46 @@ class RunDirTest : public testing::Test {
     std::string base_;
 };
 
-// Ranks that have been killed are there for a moment.
-TEST_F(RunDirTest, ADeadOneStaysWhileSomebodyUsesWhatItsRanksHaveMade) {
-    leave_dead("job");
-    const std::string name = fs::path(base_).filename();
-    Fd used(::open(("/dev/shm/" + name).c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
-    struct stat file {};
-    ASSERT_EQ(::fstat(used.get(), &file), 0);
-    std::ofstream(base_ + "/job/shared.1") << file.st_dev << " " << file.st_ino << " " << name << "\n";
+// A file in /dev/shm, open, that a rank of the dead job `name` has noted. Ranks that have been killed are
+// there for a moment.
+class RunDirOfTheDyingTest : public RunDirTest {
+  protected:
+    void SetUp() override {
+        RunDirTest::SetUp();
+        leave_dead("job");
+        const std::string name = fs::path(base_).filename();
+        path_ = "/dev/shm/" + name;
+        used_ = Fd(::open(path_.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600));
+        struct stat file {};
+        ASSERT_EQ(::fstat(used_.get(), &file), 0);
+        std::ofstream(base_ + "/job/shared.1") << file.st_dev << " " << file.st_ino << " " << name << "\n";
+    }
+    void TearDown() override {
+        fs::remove(path_);
+        RunDirTest::TearDown();
+    }
+    std::string path_;
+    Fd used_;
+};
+
+TEST_F(RunDirOfTheDyingTest, ADeadOneStaysWhileSomebodyUsesWhatItsRanksHaveMade) {
     EXPECT_EQ(sweep(base_), 0);
     EXPECT_EQ(sweep(base_), 0);
-    EXPECT_TRUE(fs::exists("/dev/shm/" + name));
-    used.reset();
+    EXPECT_TRUE(fs::exists(path_));
+    used_.reset();
     EXPECT_EQ(sweep(base_), 1);
-    EXPECT_FALSE(fs::exists("/dev/shm/" + name));
+    EXPECT_FALSE(fs::exists(path_));
     EXPECT_TRUE(fs::is_empty(base_));
+}
+
+TEST_F(RunDirOfTheDyingTest, ANewOneOfThatNameWaitsForThem) {
+    std::thread dies([&] {
+        ::usleep(100'000);
+        used_.reset();
+    });
+    EXPECT_TRUE(RunDir::create(base_, "job", nullptr));
+    dies.join();
+    EXPECT_FALSE(fs::exists(path_));
 }
 
 TEST_F(RunDirTest, LivesAndGoes) {
