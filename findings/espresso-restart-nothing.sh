@@ -61,7 +61,10 @@ again no_folder || { echo "it has changed"; exit 1; }
 rm -r out
 input "" >killed.in
 "$folder/root/usr/bin/pw.x" -in killed.in >killed.out 2>&1 &
-until grep -q 'iteration # *3' killed.out; do sleep 0.05; done
+for ((i = 0; i < 600; ++i)); do
+    if grep -q 'iteration # *3' killed.out; then break; fi
+    sleep 0.05
+done
 kill -KILL $!
 wait $! 2>/dev/null || true
 pw after_killed "restart_mode='restart'"
