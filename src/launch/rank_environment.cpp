@@ -45,6 +45,8 @@ void set_rank_environment(const LaunchPlan& plan) {
     // UCX 1.18 starts a thread before main for its file system of diagnostics, and it may be there still when
     // the lower half's code is redirected: crossings would write the FS base then, which costs 10 ns each.
     ::setenv("UCX_VFS_ENABLE", "n", 0);
+    // UCX says among the program's lines what it cannot reach of a rank that has died, where a copy goes on.
+    ::setenv("UCX_LOG_FILE", "stderr", 0);
     // hwloc's x86 component moves itself to each CPU in turn, which can take a minute on a busy machine
     // (docs/internals/job.md); what it asks there, hwloc's Linux component knows.
     ::setenv("HWLOC_COMPONENTS", "-x86", 0);

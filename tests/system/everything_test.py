@@ -116,7 +116,8 @@ def ordinary(mpi):
 
 
 def below(mpi):
-    """What a library below opens before main is not the program's, and UCX's memory hooks are nobody's choice."""
+    """What a library below opens before main is not the program's, UCX's memory hooks are nobody's choice, and what UCX
+    says is not among the program's lines."""
     with Scratch("below") as cwd:
         env = dict(os.environ, UCX_LOG_FILE=str(cwd / "ucx.log"), UCX_MEM_MMAP_HOOK_MODE="bistro")
         with Job.run([PROGRAMS / f"everything.{mpi}"], 2, cwd, mpi=mpi, env=env) as job:
@@ -130,9 +131,12 @@ def below(mpi):
         (cwd / "go-resumed").touch()
         (cwd / "go-restarted").touch()
         env.pop("UCX_LOG_FILE")
+        env["UCX_LOG_LEVEL"] = "info"
         with Job.restart(cwd, mpi=mpi, env=env) as job:
             check("described" in job.finish(), job.output())
             check("ucx.log" not in job.errors(), job.errors())
+            check(" UCX " not in job.output(), job.output())
+            check(not opened or " UCX " in job.errors(), job.errors())
         return "UCX had its log open" if opened else "no UCX here"
 
 
