@@ -5,6 +5,8 @@
 #include <signal.h>
 #include <unistd.h>
 
+#include <utility>
+
 #include "base/error.h"
 #include "split/fds/descriptors.h"
 #include "split/process/descriptors/saved.h"
@@ -59,9 +61,10 @@ ForChild prepare_child(const Limits& limits) {
     Json state;
     state["settings"] = capture_settings({}, made.warnings);
     state["attributes"] = capture_attributes(made.warnings);
-    made.waiting = waiting_signals();
-    state["signals"] = capture_signals(limits.ids, made.waiting);  // one look: more may come between two
-    state["timers"] = capture_timers(made.warnings);
+    Alarms alarms = capture_alarms(made.warnings);
+    made.waiting = std::move(alarms.waiting);
+    state["signals"] = capture_signals(limits.ids, made.waiting);
+    state["timers"] = std::move(alarms.timers);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, made.state);
 

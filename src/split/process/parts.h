@@ -44,10 +44,16 @@ files::Opened open_as_owner(const std::string& path, int flags, std::optional<mo
                             int place_flags = 0);
 
 // `ids`: null, or by which the senders of signals are named.
-// `wait`: waiting_signals() (child.h), of which the caller may keep account.
+// `wait`: those of capture_alarms(), of which the caller may keep account.
 Json capture_signals(const ids::Table* ids, const std::vector<std::string>& wait);
 void restore_signals(const Json& state, const ids::Table* ids);
-Json capture_timers(Lines& warnings);
+// Timers, and the signals that wait, of one moment: one that goes off between a look at the signals and a
+// look at the timers would be in neither, and a program that waits for its alarm would wait for good.
+struct Alarms {
+    std::vector<std::string> waiting;  // waiting_signals() (child.h)
+    Json timers;                       // for restore_all_timers()
+};
+Alarms capture_alarms(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);
 Json capture_settings(const std::vector<Child>& children, Lines& warnings);
 void restore_settings(const Json& state, Lines& warnings);  // throws Refused

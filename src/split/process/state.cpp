@@ -5,6 +5,7 @@
 
 #include <cstring>
 #include <stdexcept>
+#include <utility>
 
 #include "base/cbor.h"
 #include "base/error.h"
@@ -20,8 +21,7 @@ namespace {
 constexpr int kVersion = 2;
 
 // Those that wait, and the one that would tell of the end of children that are in no image.
-Signals signals_to_come(const std::vector<Child>& children) {
-    Signals all = waiting_signals();
+Signals signals_to_come(Signals all, const std::vector<Child>& children) {
     for (const Child& child : children)
         if (!child.ended) all.push_back(signal_of_end(child.pid));
     return all;
@@ -56,8 +56,9 @@ Captured capture(const Limits& limits, const Keep& keep, const std::vector<Child
     }
     state["tmpdir"] = temporary_folder();
     state["generation_directory"] = keep.generation ? keep.generation.path() : "";
-    state["signals"] = capture_signals(limits.ids, signals_to_come(children_now));
-    state["timers"] = capture_timers(captured.warnings);
+    Alarms alarms = capture_alarms(captured.warnings);
+    state["signals"] = capture_signals(limits.ids, signals_to_come(std::move(alarms.waiting), children_now));
+    state["timers"] = std::move(alarms.timers);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);
     return captured;

@@ -9,7 +9,9 @@
 #include <time.h>
 
 #include <cstdlib>
+#include <utility>
 
+#include "split/process/child.h"
 #include "split/process/parts.h"
 #include "split/threads/raw.h"
 #include "split/threads/records.h"
@@ -46,9 +48,12 @@ int create_with_id(int wanted, int clock, KernelSigevent& event) {
     return -1;
 }
 
-}  // namespace
+// Moments that are left to a timer: [seconds, parts of one]; nothing of them for one that is not set.
+using Left = std::pair<long, long>;
 
-Json capture_timers(Lines& warnings) {
+Left left_of(const Json& saved) { return {saved.at(0).get<long>(), saved.at(1).get<long>()}; }
+
+Json intervals() {
     Json intervals = Json::array();
     for (int which : {ITIMER_REAL, ITIMER_VIRTUAL, ITIMER_PROF}) {
         itimerval timer = {};
@@ -56,6 +61,10 @@ Json capture_timers(Lines& warnings) {
         intervals.push_back({timer.it_value.tv_sec, timer.it_value.tv_usec, timer.it_interval.tv_sec,
                              timer.it_interval.tv_usec});
     }
+    return intervals;
+}
+
+Json posix_timers(Lines& warnings) {
     Json posix = Json::array();
     std::string text = read_proc("/proc/self/timers");
     for (size_t at = text.find("ID: "); at != std::string::npos;) {
@@ -91,7 +100,45 @@ Json capture_timers(Lines& warnings) {
                          {"left", {left.it_value.tv_sec, left.it_value.tv_nsec}},
                          {"interval", {left.it_interval.tv_sec, left.it_interval.tv_nsec}}});
     }
-    return {{"intervals", intervals}, {"posix", posix}};
+    return posix;
+}
+
+// True of an interval timer of the wall clock that stands between its signal and the moment when somebody
+// takes that: it is set anew only then.
+bool stands_still(const Json& real) {
+    const bool repeats = real.at(2) != 0 || real.at(3) != 0;
+    return repeats && left_of(real) == Left{};
+}
+
+// True if a timer went off between two looks at all of them: it has ended, or begun anew.
+bool went_off(const Json& before, const Json& after) {
+    auto one_did = [](const Left& was, const Left& is) {
+        return is > was || (is == Left{} && was != Left{});
+    };
+    for (size_t i = 0; i < after.at("intervals").size(); ++i)
+        if (one_did(left_of(before.at("intervals").at(i)), left_of(after.at("intervals").at(i)))) return true;
+    const Json &was = before.at("posix"), &is = after.at("posix");
+    for (size_t i = 0; i < is.size(); ++i)
+        if (one_did(left_of(was.at(i).at("left")), left_of(is.at(i).at("left")))) return true;
+    return stands_still(after.at("intervals").at(0));
+}
+
+}  // namespace
+
+Alarms capture_alarms(Lines& warnings) {
+    constexpr int kLooks = 20;
+    auto look = [](Lines& lines) { return Json{{"intervals", intervals()}, {"posix", posix_timers(lines)}}; };
+    Lines again;
+    Alarms alarms{.waiting = {}, .timers = look(warnings)};
+    for (int i = 0; i < kLooks; ++i) {
+        const Json before = std::move(alarms.timers);
+        alarms.waiting = waiting_signals();
+        alarms.timers = look(again);
+        if (!went_off(before, alarms.timers)) return alarms;
+    }
+    // One that is faster than the looks goes off at once.
+    if (Json& real = alarms.timers.at("intervals").at(0); stands_still(real)) real.at(1) = 1;
+    return alarms;
 }
 
 void restore_all_timers(const Json& state, Lines& warnings) {

@@ -82,7 +82,7 @@ class Process : public ::testing::Test {
     std::string directory_;
 };
 
-std::string read_some(int fd, size_t size) {
+[[maybe_unused]] std::string read_some(int fd, size_t size) {
     std::string text(size, 0);
     ssize_t got = read(fd, text.data(), size);
     text.resize(got > 0 ? static_cast<size_t>(got) : 0);

@@ -6,6 +6,7 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <utility>
 
 #include "split/process/descriptors/restore.h"
 #include "split/process/descriptors/saved.h"
@@ -15,9 +16,27 @@ namespace {
 
 bool is(const Entry& entry) { return entry.is_anonymous("[timerfd]"); }
 
-Json capture(Capture&, const Entry& entry) {
+// Expirations that nobody has read, and the time that is left, of one moment: a timer that goes off between
+// two looks would be in neither.
+struct Look {
+    unsigned long long ticks = 0;
     itimerspec left = {};
-    timerfd_gettime(entry.fd, &left);
+};
+
+Look look_at_timer(int fd) {
+    constexpr int kLooks = 20;  // a timer may be faster than they are
+    auto ticks = [&] { return std::strtoull(field(look_at(fd).info, "ticks").c_str(), nullptr, 10); };
+    Look look{.ticks = ticks()};
+    for (int i = 0; i < kLooks; ++i) {
+        timerfd_gettime(fd, &look.left);
+        const auto before = std::exchange(look.ticks, ticks());
+        if (look.ticks == before) break;
+    }
+    return look;
+}
+
+Json capture(Capture&, const Entry& entry) {
+    auto [ticks, left] = look_at_timer(entry.fd);
     int clock = std::atoi(field(entry.info, "clockid").c_str());
     long flags = std::strtol(field(entry.info, "settime flags").c_str(), nullptr, 8);
     // A moment of the wall clock stays that moment; moments of other clocks are distances.
@@ -32,7 +51,7 @@ Json capture(Capture&, const Entry& entry) {
     }
     return {{"clock", clock},
             {"set", moment ? flags & (TFD_TIMER_ABSTIME | TFD_TIMER_CANCEL_ON_SET) : 0},
-            {"ticks", std::strtoull(field(entry.info, "ticks").c_str(), nullptr, 10)},
+            {"ticks", ticks},
             {"left", Time{left.it_value}},
             {"interval", Time{left.it_interval}}};
 }
