@@ -381,6 +381,33 @@ static Said timers(void) {
     setitimer(ITIMER_REAL, &(struct itimerval){0}, 0);
     return 0;
 }
+/* Each sets the next one: a single one that is lost ends them. */
+static timer_t once, thread_once;
+static volatile int onces, thread_onces;
+static const struct itimerspec in_a_moment = {{0, 0}, {0, 2000000}};
+static void on_once(int number) { (void)number, ++onces, timer_settime(once, 0, &in_a_moment, 0); }
+static void in_thread(union sigval value) {
+    thread_onces += value.sival_int == 17;
+    timer_settime(thread_once, 0, &in_a_moment, 0);
+}
+static void one_shots_set(void) {
+    handler(SIGRTMIN + 5, on_once);
+    struct sigevent signal = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 5};
+    struct sigevent thread = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = in_thread};
+    thread.sigev_value.sival_int = 17;
+    timer_create(CLOCK_MONOTONIC, &signal, &once);
+    timer_create(CLOCK_MONOTONIC, &thread, &thread_once);
+    timer_settime(once, 0, &in_a_moment, 0);
+    timer_settime(thread_once, 0, &in_a_moment, 0);
+}
+static Said one_shots(void) {
+    int before = onces, thread_before = thread_onces;
+    for (int i = 0; i < 3000 && (onces < before + 3 || thread_onces < thread_before + 3); ++i) usleep(1000);
+    NEED(onces >= before + 3);
+    NEED(thread_onces >= thread_before + 3);
+    NEED(timer_delete(once) == 0 && timer_delete(thread_once) == 0);
+    return 0;
+}
 static int timer_fd, signal_fd;
 static void timerfd_set(void) {
     timer_fd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK);
@@ -421,6 +448,52 @@ static Said sigpending_(void) {
         NEED(sigtimedwait(&set, &info, &none) == SIGRTMIN + 3 && info.si_value.sival_int == i);
     }
     return 0;
+}
+
+/* Two for one thread alone, and one that pthread_kill has sent. */
+static pthread_t addressed;
+static sem_t addressed_go, addressed_ready;
+static Said addressed_took(void) {
+    sigset_t mine;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGRTMIN + 6);
+    struct timespec none = {0, 0};
+    siginfo_t info;
+    for (int i = 1; i <= 2; ++i) {
+        NEED(sigtimedwait(&mine, &info, &none) == SIGRTMIN + 6 && info.si_value.sival_int == i);
+        NEED(info.si_code == SI_QUEUE && info.si_pid == getpid() && info.si_uid == getuid());
+    }
+    NEED(sigtimedwait(&mine, &info, &none) == -1);
+    sigaddset(&mine, SIGWINCH);
+    NEED(sigtimedwait(&mine, &info, &none) == SIGWINCH);
+    NEED(sigtimedwait(&mine, &info, &none) == -1);
+    return 0;
+}
+static void* addressed_thread(void* unused) {
+    sigset_t mine;
+    sigemptyset(&mine);
+    sigaddset(&mine, SIGRTMIN + 6);
+    sigaddset(&mine, SIGWINCH);
+    pthread_sigmask(SIG_BLOCK, &mine, 0);
+    sem_post(&addressed_ready);
+    while (sem_wait(&addressed_go) != 0) {
+    }
+    return (void*)addressed_took();
+}
+static void sigpending_thread_set(void) {
+    sem_init(&addressed_go, 0, 0);
+    sem_init(&addressed_ready, 0, 0);
+    pthread_create(&addressed, 0, addressed_thread, 0);
+    while (sem_wait(&addressed_ready) != 0) {
+    }
+    for (int i = 1; i <= 2; ++i) pthread_sigqueue(addressed, SIGRTMIN + 6, (union sigval){.sival_int = i});
+    pthread_kill(addressed, SIGWINCH);
+}
+static Said sigpending_thread(void) {
+    void* said = 0;
+    sem_post(&addressed_go);
+    NEED(pthread_join(addressed, &said) == 0);
+    return said;
 }
 
 /* ---- descriptors */
@@ -748,8 +821,10 @@ static const struct {
     CASE(file_append),
     {"socket-tcp-local", socket_tcp_local_set, socket_tcp_local},
     CASE(timers),
+    CASE(one_shots),
     CASE(timerfd),
     {"sigpending", sigpending_set, sigpending_},
+    CASE(sigpending_thread),
     CASE(rseq00),
     CASE(membarrier),
     CASE(pthread00),

@@ -63,7 +63,7 @@ ForChild prepare_child(const Limits& limits) {
     state["attributes"] = capture_attributes(made.warnings);
     Alarms alarms = capture_alarms(made.warnings);
     made.waiting = std::move(alarms.waiting);
-    state["signals"] = capture_signals(limits.ids, made.waiting);
+    state["signals"] = capture_signals(limits.ids, made.waiting, alarms.own);
     state["timers"] = std::move(alarms.timers);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, made.state);

@@ -11,6 +11,7 @@
 #include "files/place.h"
 #include "split/fds/inherited.h"
 #include "split/process/state.h"
+#include "split/threads/own_signals.h"
 
 namespace fermata::split::process {
 
@@ -44,14 +45,16 @@ files::Opened open_as_owner(const std::string& path, int flags, std::optional<mo
                             int place_flags = 0);
 
 // `ids`: null, or by which the senders of signals are named.
-// `wait`: those of capture_alarms(), of which the caller may keep account.
-Json capture_signals(const ids::Table* ids, const std::vector<std::string>& wait);
+// `wait`: those of capture_alarms(), of which the caller may keep account; `own`: its other ones.
+Json capture_signals(const ids::Table* ids, const std::vector<std::string>& wait,
+                     const std::vector<threads::OwnSignal>& own);
 void restore_signals(const Json& state, const ids::Table* ids);
 // Timers, and the signals that wait, of one moment: one that goes off between a look at the signals and a
 // look at the timers would be in neither, and a program that waits for its alarm would wait for good.
 struct Alarms {
-    std::vector<std::string> waiting;  // waiting_signals() (child.h)
-    Json timers;                       // for restore_all_timers()
+    std::vector<std::string> waiting;     // waiting_signals() (child.h)
+    std::vector<threads::OwnSignal> own;  // for one thread alone
+    Json timers;                          // for restore_all_timers()
 };
 Alarms capture_alarms(Lines& warnings);
 void restore_all_timers(const Json& state, Lines& warnings);

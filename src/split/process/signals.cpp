@@ -82,6 +82,18 @@ siginfo_t info_of(std::string_view bytes) {
     return info;
 }
 
+// In the state: with the sender that the program knows.
+Json shown(siginfo_t info, const ids::Table* ids) {
+    change_sender(info, ids, ids::shown_of);
+    const auto* from = reinterpret_cast<const uint8_t*>(&info);
+    return Json::binary(std::vector<uint8_t>(from, from + sizeof info));
+}
+
+std::string bytes_in(const Json& saved) {
+    const auto& bytes = saved.get_binary();
+    return {bytes.begin(), bytes.end()};
+}
+
 // Tells signals of setitimer, alarm and timer_create: a child has the timers themselves.
 bool by_timer(const siginfo_t& info) {
     const int number = info.si_signo;
@@ -127,7 +139,7 @@ void queue_signals(const Signals& all, const ids::Table* ids) {
     }
 }
 
-Json capture_signals(const ids::Table* ids, const Signals& wait) {
+Json capture_signals(const ids::Table* ids, const Signals& wait, const std::vector<threads::OwnSignal>& own) {
     Json actions = Json::array();
     for (int number = 1; number <= 64; ++number) {
         raw::KernelSigaction action = {};
@@ -136,17 +148,13 @@ Json capture_signals(const ids::Table* ids, const Signals& wait) {
             continue;
         actions.push_back({number, action.handler, action.flags, action.restorer, action.mask});
     }
-    Json waiting = Json::array();
-    for (const std::string& bytes : wait) {
-        siginfo_t info = info_of(bytes);
+    Json waiting = Json::array(), of_threads = Json::array();
+    for (const std::string& bytes : wait)
         // The signal is of this allocation, and has been heard, or will be: the next one has nothing to do
         // with it.
-        if (is_warning(info)) continue;
-        change_sender(info, ids, ids::shown_of);
-        const auto* from = reinterpret_cast<const uint8_t*>(&info);
-        waiting.push_back(Json::binary(std::vector<uint8_t>(from, from + sizeof info)));
-    }
-    return {{"actions", actions}, {"waiting", waiting}};
+        if (const siginfo_t info = info_of(bytes); !is_warning(info)) waiting.push_back(shown(info, ids));
+    for (const threads::OwnSignal& one : own) of_threads.push_back({one.tid, shown(one.info, ids)});
+    return {{"actions", actions}, {"waiting", waiting}, {"of_threads", of_threads}};
 }
 
 void restore_signals(const Json& state, const ids::Table* ids) {
@@ -155,11 +163,14 @@ void restore_signals(const Json& state, const ids::Table* ids) {
         raw::call(SYS_rt_sigaction, saved.at(0).get<int>(), raw::word(&action), 0, 8);
     }
     Signals waiting;
-    for (const Json& saved : state.at("waiting")) {
-        const auto& bytes = saved.get_binary();
-        waiting.emplace_back(bytes.begin(), bytes.end());
-    }
+    for (const Json& saved : state.at("waiting")) waiting.push_back(bytes_in(saved));
     queue_signals(waiting, ids);
+    std::vector<threads::OwnSignal> own;
+    for (const Json& saved : state.value("of_threads", Json::array())) {
+        own.push_back({saved.at(0), info_of(bytes_in(saved.at(1)))});
+        change_sender(own.back().info, ids, ids::real_of);
+    }
+    threads::give_own_signals(own);
 }
 
 }  // namespace fermata::split::process

@@ -57,7 +57,8 @@ Captured capture(const Limits& limits, const Keep& keep, const std::vector<Child
     state["tmpdir"] = temporary_folder();
     state["generation_directory"] = keep.generation ? keep.generation.path() : "";
     Alarms alarms = capture_alarms(captured.warnings);
-    state["signals"] = capture_signals(limits.ids, signals_to_come(std::move(alarms.waiting), children_now));
+    state["signals"] =
+        capture_signals(limits.ids, signals_to_come(std::move(alarms.waiting), children_now), alarms.own);
     state["timers"] = std::move(alarms.timers);
     state["cpu_times"] = capture_cpu_times();
     Json::to_cbor(state, captured.state);

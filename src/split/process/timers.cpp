@@ -128,16 +128,20 @@ bool went_off(const Json& before, const Json& after) {
 Alarms capture_alarms(Lines& warnings) {
     constexpr int kLooks = 20;
     auto look = [](Lines& lines) { return Json{{"intervals", intervals()}, {"posix", posix_timers(lines)}}; };
-    Lines again;
-    Alarms alarms{.waiting = {}, .timers = look(warnings)};
+    Alarms alarms;
+    Lines lines;
+    alarms.timers = look(lines);
     for (int i = 0; i < kLooks; ++i) {
         const Json before = std::move(alarms.timers);
+        lines.clear();
         alarms.waiting = waiting_signals();
-        alarms.timers = look(again);
-        if (!went_off(before, alarms.timers)) return alarms;
+        alarms.own = threads::note_own_signals(lines);
+        alarms.timers = look(lines);
+        if (!went_off(before, alarms.timers)) break;
     }
     // One that is faster than the looks goes off at once.
     if (Json& real = alarms.timers.at("intervals").at(0); stands_still(real)) real.at(1) = 1;
+    warnings.insert(warnings.end(), lines.begin(), lines.end());
     return alarms;
 }
 

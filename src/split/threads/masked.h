@@ -1,6 +1,6 @@
 // Threads that have blocked the stop signal, by the raw system call: nothing that a process sends itself
-// reaches them. A process of ours that shares this one's memory traces them for a moment and takes the signal
-// out of their masks; the stop handler puts it back into the mask that the thread goes on with.
+// reaches them. They are traced for a moment (traced.h) and the signal is taken out of their masks; the stop
+// handler puts it back into the mask that the thread goes on with.
 #pragma once
 
 #include <ucontext.h>
@@ -8,16 +8,12 @@
 #include <cstdint>
 #include <vector>
 
+#include "split/threads/traced.h"
+
 namespace fermata::split::threads {
 
-struct MaskedThread {
-    int tid;
-    int index;  // of its record
-};
-
-// Agent only. Takes the stop signal out of the masks of these threads and sends it to them. Takes up to a
-// quarter of a second when one of them is in the kernel and cannot be interrupted.
-void open_to_stop(const std::vector<MaskedThread>& threads);
+// Agent only. Takes the stop signal out of the masks of these threads and sends it to them.
+void open_to_stop(std::vector<TracedThread> threads);
 
 // Why the thread with this record was not opened the last time: -errno of ptrace, -ETIMEDOUT; 0: nothing
 // known.

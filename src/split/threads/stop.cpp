@@ -12,6 +12,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
+#include <utility>
 
 #include "base/page.h"
 #include "split/address/window.h"
@@ -90,10 +91,6 @@ static_assert(fermata::split::threads::kStopSignal == 64, "the number stands in 
 namespace fermata::split::threads {
 namespace {
 
-// glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
-// of reach of our interposers. The signal is borrowed for them while a stop is under way; its own use is
-// setuid() in threaded programs.
-constexpr int kSetxid = 33;
 volatile uint32_t g_setxid_sent;  // in this stop
 
 std::atomic<uint32_t> g_progress;  // moves whenever a thread was captured or told
@@ -314,7 +311,7 @@ Way way_to(int index, int tid, int call) {
     return (blocked & raw::signal_bit(kSetxid)) == 0 ? Way::setxid : Way::traced;
 }
 
-void signal_thread(ThreadRecord* record, int tid, uint64_t now, std::vector<MaskedThread>& masked) {
+void signal_thread(ThreadRecord* record, int tid, uint64_t now, std::vector<TracedThread>& masked) {
     auto known = std::find_if(g_signalled.begin(), g_signalled.end(), [&](auto& s) { return s.tid == tid; });
     if (known == g_signalled.end()) {
         g_signalled.push_back({tid, now, now});
@@ -365,7 +362,7 @@ Look look_at_all() {
     std::vector<int> tids = present_threads();
     std::partition(tids.begin(), tids.end(), [pid](int tid) { return tid != pid; });
     bool others_outside = false;
-    std::vector<MaskedThread> masked;
+    std::vector<TracedThread> masked;
     for (int tid : tids) {
         if (is_lower_thread(tid)) continue;
         raw::SignalSet mask = raw::set_signal_mask(raw::kAllSignals);
@@ -391,7 +388,7 @@ Look look_at_all() {
         others_outside = others_outside || (record->in_mpi == 0 && record->half == Half::upper);
         signal_thread(record, tid, now, masked);
     }
-    open_to_stop(masked);
+    open_to_stop(std::move(masked));
     return look;
 }
 
@@ -572,11 +569,6 @@ std::vector<std::string> describe_stopped_threads() {
         saved.priority = parameters.sched_priority;
         errno = 0;
         saved.nice = getpriority(PRIO_PROCESS, static_cast<id_t>(record.tid));
-        saved.pending = status_mask(task_file(record.tid, "status"), "SigPnd:") &
-                        ~(raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid));
-        if ((saved.pending >> 31) != 0)
-            warnings.push_back("real-time signals wait for thread " + std::string(saved.name) +
-                               " alone: after a restart they come without their values, and each once");
         if (saved.policy == 6 /* SCHED_DEADLINE */) {
             warnings.push_back("thread " + std::string(saved.name) +
                                " has deadline scheduling: it comes back with the normal policy");

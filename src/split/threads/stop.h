@@ -19,6 +19,11 @@
 
 namespace fermata::split::threads {
 
+// glibc's own helper threads (timers with SIGEV_THREAD, aio, mq_notify) block every signal but this one, out
+// of reach of our interposers. The signal is borrowed for them while a stop is under way; its own use is
+// setuid() in threaded programs.
+inline constexpr int kSetxid = 33;
+
 // Installs the stop handler, and learns the size of a signal frame's xsave area. Call before the upper half
 // runs, at first start and at restart, after create_table or adopt_table.
 void install_stop_handler();
