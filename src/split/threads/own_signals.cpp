@@ -16,10 +16,10 @@ namespace {
 
 constexpr raw::SignalSet kStops = raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid);
 constexpr int kMost = 256;  // of one thread
+constexpr int kSignals = 64;
 
 // Written by the helper that traces.
 struct Found {
-    int tid;
     int count;
     siginfo_t info[kMost];
 };
@@ -74,12 +74,15 @@ void give_own_signals(const std::vector<OwnSignal>& all) {
         ThreadRecord& record = threads->record[i];
         SavedThread& saved = threads->saved[i];
         if (record.run == Run::free) continue;
+        raw::SignalSet given = 0, refused = 0;
         for (const OwnSignal& one : all) {
             siginfo_t info = one.info;
-            if (one.tid == saved.old_tid && raw::call(SYS_rt_tgsigqueueinfo, raw::getpid(), record.tid,
-                                                      info.si_signo, raw::word(&info)) == 0)
-                saved.pending &= ~raw::signal_bit(info.si_signo);
+            if (one.tid != saved.old_tid || info.si_signo < 1 || info.si_signo > kSignals) continue;
+            const long error =
+                raw::call(SYS_rt_tgsigqueueinfo, raw::getpid(), record.tid, info.si_signo, raw::word(&info));
+            (error == 0 ? given : refused) |= raw::signal_bit(info.si_signo);
         }
+        saved.pending &= ~(given & ~refused);
     }
 }
 

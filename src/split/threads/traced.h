@@ -8,7 +8,7 @@ namespace fermata::split::threads {
 
 struct TracedThread {
     int tid;
-    int index;      // of its record
+    int index;      // by which the caller knows it
     int error = 0;  // -errno of ptrace or of the act, -ETIMEDOUT; 0: done, or it has ended
 };
 
