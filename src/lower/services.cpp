@@ -19,8 +19,10 @@
 #include "lower/stay.h"
 #include "split/fds/connections.h"
 #include "split/fds/descriptors.h"
+#include "split/noted_files.h"
 #include "split/process/warden.h"
 #include "split/threads/donors.h"
+#include "split/threads/masked.h"
 #include "split/threads/records.h"
 #include "split/threads/stop.h"
 #include "split/vdso/vdso.h"
@@ -143,6 +145,12 @@ void register_upper(split::UpperServices* services) noexcept {
     split::threads::poke_agent();  // a checkpoint may be waiting for it
 }
 
+// True while entries of the files that the program writes are between two places.
+bool notes_move() {
+    const split::NotedFiles* files = __atomic_load_n(&the_upper()->noted_files, __ATOMIC_ACQUIRE);
+    return files != nullptr && (__atomic_load_n(&files->changes, __ATOMIC_SEQ_CST) & 1) != 0;
+}
+
 }  // namespace
 
 split::Bridge* make_bridge(const MpiFacts& facts, const JobFacts& job) {
@@ -202,7 +210,10 @@ void note_command_line(const char* begin, const char* end) {
 
 split::Bridge* the_bridge() { return &bridge; }
 split::UpperServices* the_upper() { return upper.load(std::memory_order_acquire); }
-void set_upper(split::UpperServices* services) { upper.store(services, std::memory_order_release); }
+void set_upper(split::UpperServices* services) {
+    upper.store(services, std::memory_order_release);
+    split::threads::never_open_while(notes_move);
+}
 
 // The front may be of an earlier build, and stays what it was: its images say so.
 Anchors anchors_here() {

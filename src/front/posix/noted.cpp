@@ -47,7 +47,8 @@ Next<int(char*, int)> next_mkstemps64{"mkstemps64"};
 Next<int(char*, int, int)> next_mkostemps{"mkostemps"};
 Next<int(char*, int, int)> next_mkostemps64{"mkostemps64"};
 
-// Signals are blocked while it is held, the stop signal too: nobody is captured within.
+// Signals are blocked while it is held, the stop signal too: nobody is captured within who is not traced for
+// it (split/threads/masked.h), and nobody at all while entries move.
 std::atomic<uint32_t> g_lock;
 class Locked {
   public:

@@ -176,13 +176,16 @@ FERMATA_NO_TLS void take_what_is_left() {
 
 // Runs on upper threads, in the lower half's code, with either thread pointer: no TLS, no libc.
 FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
-    if (__atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) == 0) return;
+    const bool wanted = __atomic_load_n(&fermata_stop_wanted, __ATOMIC_SEQ_CST) != 0;
+    if (!wanted && !somebody_open()) return;
     auto* frame = static_cast<ucontext_t*>(context);
     greg_t* registers = frame->uc_mcontext.gregs;
     int tid = raw::gettid();
     ThreadRecord* record = known_thread();
     if (record == nullptr || record->tid != tid) record = find_record(tid);
     if (record == nullptr) return;  // the agent gives it one and signals again
+    mask_again(record->index, frame);
+    if (!wanted) return;
     if (is_split() && !upper_address(reinterpret_cast<uint64_t>(__builtin_frame_address(0)))) {
         // The main thread between its two lives: the agent asks again.
         if (record->index == kMainIndex) return;
@@ -225,7 +228,6 @@ FERMATA_NO_TLS void on_stop_signal(int, siginfo_t*, void* context) {
     saved.gs_base = upper_address(gs_base) ? gs_base : table()->nobody;
     if (!escapes) record->upper_fs = read_fs();
     record->context = frame;
-    mask_again(record->index, frame);
     __builtin_memcpy(&record->signal_mask, &frame->uc_sigmask, sizeof record->signal_mask);
     note_registrations(record);
     record->run = Run::stopped;
