@@ -55,8 +55,9 @@ asm(R"(
 fermata_stop_point:
     endbr64
     cmpl $0, fermata_stop_wanted(%rip)
-    je 1f
-    mov $1, %edi                        /* SIG_UNBLOCK */
+    jne 1f
+    ret                                 /* before the label below: no mask has been kept */
+1:  mov $1, %edi                        /* SIG_UNBLOCK */
     lea fermata_stop_set(%rip), %rsi
     lea -16(%rsp), %rdx
     mov $8, %r10d
@@ -72,7 +73,7 @@ fermata_stop_point_open:
     mov $64, %edx
     mov $234, %eax                      /* tgkill */
     syscall
-1:  ret
+    ret
 fermata_stop_point_end:
     .size fermata_stop_point, . - fermata_stop_point
     .popsection
