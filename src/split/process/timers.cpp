@@ -118,6 +118,7 @@ bool went_off(const Json& before, const Json& after) {
     for (size_t i = 0; i < after.at("intervals").size(); ++i)
         if (one_did(left_of(before.at("intervals").at(i)), left_of(after.at("intervals").at(i)))) return true;
     const Json &was = before.at("posix"), &is = after.at("posix");
+    if (was.size() != is.size()) return true;
     for (size_t i = 0; i < is.size(); ++i)
         if (one_did(left_of(was.at(i).at("left")), left_of(is.at(i).at("left")))) return true;
     return stands_still(after.at("intervals").at(0));
