@@ -36,6 +36,7 @@
 #include <ucontext.h>
 
 #include "hold.h"
+#include "one_shots.h"
 
 enum { PAGE = 4096 };
 static char directory[1024];
@@ -381,31 +382,11 @@ static Said timers(void) {
     setitimer(ITIMER_REAL, &(struct itimerval){0}, 0);
     return 0;
 }
-/* Each sets the next one: a single one that is lost ends them. */
-static timer_t once, thread_once;
-static volatile int onces, thread_onces;
-static const struct itimerspec in_a_moment = {{0, 0}, {0, 2000000}};
-static void on_once(int number) { (void)number, ++onces, timer_settime(once, 0, &in_a_moment, 0); }
-static void in_thread(union sigval value) {
-    thread_onces += value.sival_int == 17;
-    timer_settime(thread_once, 0, &in_a_moment, 0);
-}
-static void one_shots_set(void) {
-    handler(SIGRTMIN + 5, on_once);
-    struct sigevent signal = {.sigev_notify = SIGEV_SIGNAL, .sigev_signo = SIGRTMIN + 5};
-    struct sigevent thread = {.sigev_notify = SIGEV_THREAD, .sigev_notify_function = in_thread};
-    thread.sigev_value.sival_int = 17;
-    timer_create(CLOCK_MONOTONIC, &signal, &once);
-    timer_create(CLOCK_MONOTONIC, &thread, &thread_once);
-    timer_settime(once, 0, &in_a_moment, 0);
-    timer_settime(thread_once, 0, &in_a_moment, 0);
-}
+static void one_shots_set(void) { set_one_shots(); }
 static Said one_shots(void) {
-    int before = onces, thread_before = thread_onces;
-    for (int i = 0; i < 3000 && (onces < before + 3 || thread_onces < thread_before + 3); ++i) usleep(1000);
-    NEED(onces >= before + 3);
-    NEED(thread_onces >= thread_before + 3);
-    NEED(timer_delete(once) == 0 && timer_delete(thread_once) == 0);
+    NEED(one_shot_goes_on(0));
+    NEED(one_shot_goes_on(1));
+    NEED(timer_delete(one_shot[0]) == 0 && timer_delete(one_shot[1]) == 0);
     return 0;
 }
 static int timer_fd, signal_fd;
