@@ -127,7 +127,7 @@ bool went_off(const Json& before, const Json& after) {
 }  // namespace
 
 Alarms capture_alarms(Lines& warnings) {
-    constexpr int kLooks = 20;
+    constexpr int kLooks = 20;  // a timer may be faster than they are
     auto look = [](Lines& lines) { return Json{{"intervals", intervals()}, {"posix", posix_timers(lines)}}; };
     Alarms alarms;
     Lines lines;

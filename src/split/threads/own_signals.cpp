@@ -2,8 +2,6 @@
 
 #include <sys/ptrace.h>
 
-#include <cstring>
-
 #include "split/threads/bridge_text.h"
 #include "split/threads/not_stopped.h"
 #include "split/threads/raw.h"
@@ -15,7 +13,8 @@ namespace fermata::split::threads {
 namespace {
 
 constexpr raw::SignalSet kStops = raw::signal_bit(kStopSignal) | raw::signal_bit(kSetxid);
-constexpr int kMost = 256;  // of one thread
+constexpr int kMost =
+    256;  // of one thread: 32 KiB; where more wait, all of them come without what they carry
 constexpr int kSignals = 64;
 
 // Written by the helper that traces.

@@ -14,9 +14,9 @@ struct OwnSignal {
     siginfo_t info;
 };
 
-// Agent only, all stopped. Notes in ThreadTable::saved which signals wait for each thread; returns them with
-// what they carry, and one line into `warnings` for each thread whose real-time signals the kernel does not
-// show. The stop's own are not among them.
+// Agent only, all stopped, after describe_stopped_threads(). Notes in ThreadTable::saved which signals wait
+// for each thread; returns them with what they carry, and one line into `warnings` for each thread whose
+// real-time signals the kernel does not show. The stop's own are not among them.
 std::vector<OwnSignal> note_own_signals(std::vector<std::string>& warnings);
 
 // In the process that goes on, all threads made and none of them let go. Signals that the kernel takes from

@@ -6,8 +6,10 @@
 
 #include <cerrno>
 #include <cstdlib>
+#include <string>
 #include <utility>
 
+#include "base/proc_text.h"
 #include "split/process/descriptors/restore.h"
 #include "split/process/descriptors/saved.h"
 
@@ -23,20 +25,24 @@ struct Look {
     itimerspec left = {};
 };
 
-Look look_at_timer(int fd) {
+unsigned long long ticks_in(const std::string& fdinfo) {
+    return std::strtoull(field(fdinfo, "ticks").c_str(), nullptr, 10);
+}
+
+Look look_at_timer(const Entry& entry) {
     constexpr int kLooks = 20;  // a timer may be faster than they are
-    auto ticks = [&] { return std::strtoull(field(look_at(fd).info, "ticks").c_str(), nullptr, 10); };
-    Look look{.ticks = ticks()};
+    Look look{.ticks = ticks_in(entry.info)};
     for (int i = 0; i < kLooks; ++i) {
-        timerfd_gettime(fd, &look.left);
-        const auto before = std::exchange(look.ticks, ticks());
+        timerfd_gettime(entry.fd, &look.left);
+        const std::string now = read_proc("/proc/self/fdinfo/" + std::to_string(entry.fd));
+        const auto before = std::exchange(look.ticks, ticks_in(now));
         if (look.ticks == before) break;
     }
     return look;
 }
 
 Json capture(Capture&, const Entry& entry) {
-    auto [ticks, left] = look_at_timer(entry.fd);
+    auto [ticks, left] = look_at_timer(entry);
     int clock = std::atoi(field(entry.info, "clockid").c_str());
     long flags = std::strtol(field(entry.info, "settime flags").c_str(), nullptr, 8);
     // A moment of the wall clock stays that moment; moments of other clocks are distances.
